@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from sightplan.model import Action, Form, Stepped, ToldApart
+from sightplan.model import Action, Asked, Form, Stepped
 from sightplan.records import RunStore
 from sightplan.records.pictures import bag_image
 from sightplan.records.recorded import read_episodes
@@ -55,7 +55,7 @@ def strip(run: Path, episode: str, columns: int) -> NDArray[np.uint8]:
         raise SystemExit(f'{run}: no episode {episode or ""} with a bag; run with --bags all')
     bag = run / line['bag']
     timeline = next(iter(read_episodes(bag))).timeline
-    looks = [event.observation for event in timeline.events(ToldApart)]
+    looks = [event.observation for event in timeline.events(Asked) if not event.yes_no]
     steps = timeline.events(Stepped)
     panels = []
     for number, seen in enumerate(looks):

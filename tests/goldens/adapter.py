@@ -29,7 +29,6 @@ from sightplan.model import (
     Proposed,
     Stepped,
     StopReason,
-    ToldApart,
 )
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run, suite_names
@@ -233,6 +232,11 @@ def _texts_of_events(events: Sequence[Any]) -> dict[str, list[Any]]:
                 seen.image_id, seen.stamp_ns, sorted(seen.visible_objects)
                 if seen.visible_objects is not None else None,
                 sorted((str(atom), value) for atom, value in seen.privileged_facts.items())])
+        elif isinstance(event, Asked) and not event.yes_no:
+            for query, told in zip(event.queries, event.replies, strict=True):
+                found['instances'].append([event.observation.image_id, query.looks, told.goal,
+                                           bool(told.unread), [_instance(one)
+                                                               for one in told.instances]])
         elif isinstance(event, Asked):
             found['asked'] += [[event.observation.image_id, event.purpose.value,
                                 str(event.action or ''), question.text, str(question.atom),
@@ -241,10 +245,6 @@ def _texts_of_events(events: Sequence[Any]) -> dict[str, list[Any]]:
                                                              strict=True)]
             found['answered'] += [[answer.verdict.value, answer.text, answer.p_yes, answer.p_no]
                                   for answer in event.answers]
-        elif isinstance(event, ToldApart):
-            found['instances'].append([event.observation.image_id, event.looks, event.goal,
-                                       bool(event.unread), [_instance(one)
-                                                            for one in event.instances]])
         elif isinstance(event, BeliefUpdated):
             belief = event.belief
             found['beliefs'].append([

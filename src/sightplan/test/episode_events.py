@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -31,10 +34,14 @@ from sightplan.model import (
     Proposed,
     Question,
     Region,
+    SeenThings,
     Stepped,
-    ToldApart,
     Usage,
 )
+from sightplan.model.perception import QUESTION_PURPOSES
+from sightplan.model.query import Query, Reply, Rgb
+from sightplan.queries import DetectInstances, answered
+from sightplan.records.queries_json import named_prompt
 
 NAMES = st.from_regex(r'[a-z][a-z0-9_]{0,3}', fullmatch=True)
 TEXTS = st.text(st.characters(codec='utf-8', exclude_characters='\0'), max_size=12)
@@ -63,6 +70,43 @@ def observations(draw: st.DrawFn) -> Observation:
         privileged_facts={Atom('p', ('a',)): True} if shade == 3 else {})
 
 
+@dataclass(frozen=True, slots=True)
+class TallyReply(Reply):
+    """How many there are."""
+
+    number: int | None = None
+    text: str = ''
+
+
+@dataclass(frozen=True, eq=False)
+class Tally(Query[TallyReply]):
+    """A kind of query that none of our packages knows."""
+
+    image: Rgb
+    what: Atom
+    kind: ClassVar[str] = 'tally'
+    reply_type: ClassVar[type[Reply]] = TallyReply
+
+
+@st.composite
+def other_queries(draw: st.DrawFn) -> Asked:
+    """What was asked but for yes/no questions, also of a kind of a stranger's."""
+    seen = draw(observations())
+    instance = st.builds(
+        Instance, NAMES, BOXES, st.dictionaries(NAMES, CHANCES, min_size=1, max_size=2),
+        st.dictionaries(NAMES, CHANCES, max_size=2), st.none() | CHANCES)
+    things = st.tuples(
+        st.builds(DetectInstances, st.just(seen), st.integers(1, 5), TEXTS, st.integers(1, 3)),
+        st.builds(SeenThings, st.lists(instance, max_size=2).map(tuple), TEXTS, TEXTS,
+                  model=TEXTS))
+    tallies = st.tuples(st.builds(Tally, st.just(seen.image), ATOMS),
+                        st.builds(TallyReply, st.none() | st.integers(0, 9), TEXTS))
+    pairs = draw(st.lists(things, min_size=1, max_size=2) | st.lists(tallies, min_size=1,
+                                                                     max_size=2))
+    return Asked(seen, *map(tuple, zip(*pairs, strict=True)), seconds=draw(SECONDS),
+                 model=draw(TEXTS), usage=draw(USAGES))
+
+
 @st.composite
 def asked(draw: st.DrawFn) -> Asked:
     """A batch of questions with their answers."""
@@ -70,10 +114,11 @@ def asked(draw: st.DrawFn) -> Asked:
         Answer, ATOMS, p_yes=st.none() | CHANCES, p_no=st.none() | CHANCES, text=TEXTS,
         p_unknown=st.none() | CHANCES), st.sampled_from((None, True, False))), max_size=3))
     questions, answers, expected = zip(*rows, strict=True) if rows else ((), (), ())
+    prompt = draw(TEXTS)
     return draw(st.builds(
-        Asked, observations(), st.just(questions), st.just(answers), st.just(expected),
-        action=st.none() | ACTIONS, seconds=SECONDS, model=TEXTS, prompt=TEXTS, usage=USAGES,
-        memory=TEXTS))
+        answered, observations(), st.just(questions), st.just(answers), st.just(expected),
+        st.sampled_from(QUESTION_PURPOSES), st.none() | ACTIONS, SECONDS, TEXTS, st.just(prompt),
+        USAGES, TEXTS, words=st.just(named_prompt(prompt))))
 
 
 @st.composite
@@ -97,10 +142,7 @@ def steps(draw: st.DrawFn) -> Stepped:
 
 EVENT = st.one_of(
     st.builds(Observed, observations()), asked(),
-    st.builds(ToldApart, observations(), st.lists(st.builds(
-        Instance, NAMES, BOXES, st.dictionaries(NAMES, CHANCES, min_size=1, max_size=2),
-        st.dictionaries(NAMES, CHANCES, max_size=2), st.none() | CHANCES), max_size=2).map(tuple),
-        st.integers(1, 5), TEXTS, TEXTS, SECONDS, TEXTS, USAGES),
+    other_queries(),
     st.builds(GoalAdopted, LITERALS, TEXTS),
     st.builds(ProblemAdopted, st.dictionaries(NAMES, NAMES, max_size=3), LITERALS, TEXTS),
     st.builds(ModelKnown, TEXTS, TEXTS),

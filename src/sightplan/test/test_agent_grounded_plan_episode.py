@@ -21,6 +21,7 @@ from sightplan.model import (
     NOTHING_HELD,
     STILL_HELD,
     Action,
+    Asked,
     Atom,
     EpisodeSpec,
     Feedback,
@@ -36,7 +37,6 @@ from sightplan.model import (
     SeenThings,
     Stepped,
     StopReason,
-    ToldApart,
 )
 from sightplan.model.region import box_iou
 from sightplan.planning.symbolic import FastDownwardPlanner
@@ -187,8 +187,8 @@ def test_both_mugs_and_nothing_else_come_to_the_tray(planner) -> None:
     assert len(adopted.goal) == 2
     assert {name for literal in adopted.goal for name in literal.atom.args} <= {*adopted.objects}
     assert adopted.source.startswith('the instruction, stage 1 of 1')
-    told = [event for event in events.events if isinstance(event, ToldApart)]
-    assert len(told) == 5 and told[0].model == 'eyes' and len(told[0].instances) == 4
+    told = [event for event in events.events if isinstance(event, Asked)]
+    assert len(told) == 5 and told[0].model == 'eyes' and len(told[0].replies[0].instances) == 4
 
 
 def test_what_a_later_stage_moves_on_is_not_brought_back(planner, monkeypatch) -> None:
@@ -511,8 +511,8 @@ def test_the_model_says_what_is_meant(planner) -> None:
                          reader='model')
     assert ended.reason is StopReason.PLAN_DONE and boxes.on_tray() == {'a', 'c'}
     assert boxes.told == ['My snack, and what I drink coffee from, over there.'] + [''] * 4
-    told = [event for event in events.events if isinstance(event, ToldApart)]
-    assert told[0].goal == boxes.goal and not told[1].goal
+    told = [event for event in events.events if isinstance(event, Asked)]
+    assert told[0].replies[0].goal == boxes.goal and not told[1].replies[0].goal
 
 
 def test_a_picture_that_nobody_can_read_moves_nothing(planner) -> None:

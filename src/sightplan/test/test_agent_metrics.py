@@ -24,7 +24,6 @@ from sightplan.metrics.measures import aggregate
 from sightplan.model import (
     Action,
     Answer,
-    Asked,
     AskPurpose,
     Atom,
     Belief,
@@ -45,6 +44,7 @@ from sightplan.model import (
     Verdict,
     WorldError,
 )
+from sightplan.queries import answered
 from sightplan.runs import load_suite
 
 YES, NO, UNPARSED = Verdict.YES, Verdict.NO, Verdict.UNPARSED
@@ -137,7 +137,7 @@ IMAGE = Observation(np.zeros((1, 1, 3), np.uint8))
 def asked(stamp, purpose, answers, expected=None, action=None):
     """``answers``: atom text to verdict; ``expected``: atom text to bool."""
     atoms = [Atom.parse(text) for text in answers]
-    return Asked(Observation(IMAGE.image, stamp),
+    return answered(Observation(IMAGE.image, stamp),
                  tuple(Question(a, str(a)) for a in atoms),
                  tuple(Answer(a, v) for a, v in zip(atoms, answers.values(), strict=True)),
                  tuple((expected or {}).get(text) for text in answers), purpose, action, .5, 'vlm')

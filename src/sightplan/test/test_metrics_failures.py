@@ -34,7 +34,6 @@ from sightplan.metrics.judgements import Judgements
 from sightplan.model import (
     Action,
     Answer,
-    Asked,
     AskPurpose,
     Atom,
     BackendError,
@@ -50,6 +49,7 @@ from sightplan.model import (
     Verdict,
     WorldError,
 )
+from sightplan.queries import answered
 
 YES, NO, UNPARSED = Verdict.YES, Verdict.NO, Verdict.UNPARSED
 R2, R3, R1 = (Action('moveblock', ('r', c)) for c in ('c2', 'c3', 'c1'))
@@ -272,7 +272,7 @@ def test_a_belief_that_no_answer_was_wrong_about_misjudged_the_state():
     truth = frozenset(map(Atom.parse, START))
     judgements.believe(Belief(truth | {Atom.parse('clear g')}))
     question = world.domain.question(Atom.parse('clear g'))
-    asked = Asked(seen, (question,), (Answer(question.atom, NO),), (True,),
+    asked = answered(seen, (question,), (Answer(question.atom, NO),), (True,),
                   AskPurpose.PRECONDITION, G2)
     judgements.take(asked, question, asked.answers[0], False, 0)
     judgements.believe(Belief(truth))  # the answer corrects it, after the plan was made

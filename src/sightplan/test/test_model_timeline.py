@@ -37,6 +37,7 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.model.timeline import EventHandler, Timeline, problem_known
+from sightplan.queries import answered
 
 STARTED = EpisodeStarted(spec_of())
 
@@ -85,7 +86,7 @@ R_TO_2 = Action('moveblock', ('r', 'c2'))
 
 
 def asked(stamp_ns: int, usage: Usage | None = None) -> Asked:
-    return Asked(Observation.elsewhere('image', stamp_ns), (Question(ATOM, 'on?'),),
+    return answered(Observation.elsewhere('image', stamp_ns), (Question(ATOM, 'on?'),),
                  (Answer(ATOM, Verdict.YES),), (None,), AskPurpose.ENUMERATION, model='vlm',
                  usage=usage)
 

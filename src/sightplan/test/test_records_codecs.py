@@ -24,7 +24,6 @@ from sightplan.records.event_lines import (
     EventLines,
     event_from_json,
     event_to_json,
-    to_json,
 )
 from sightplan.records.messages import BagMessages, EpisodeMessages, EventReader, Messages
 from sightplan.records.recorded import RecordedEpisode, read_episodes
@@ -37,7 +36,7 @@ STARTED = EpisodeStarted(spec_of())
 
 def plain(events: object) -> list[object]:
     """Events as data, without their pictures."""
-    return [(type(event).__name__, to_json(event)) for event in events]  # type: ignore[attr-defined]
+    return [event_to_json(event, BLOCKS) for event in events]  # type: ignore[attr-defined]
 
 
 def observed_first(event: EpisodeEvent) -> list[EpisodeEvent]:

@@ -48,6 +48,7 @@ from sightplan.records.bag import BagWriter, MessageTypes
 from sightplan.records.bag_reading import open_bag
 from sightplan.records.bag_recorder import BagRecorder
 from sightplan.records.messages import DEFINITIONS, PACKAGE, BagMessages, message_types
+from sightplan.records.queries_json import queries_to_json
 from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan.replay.rescored import NOT_COMPARED, differences, rescore
 
@@ -160,6 +161,8 @@ def plain(events: Sequence[object]) -> list[object]:
         values = {field.name: getattr(event, field.name) for field in dataclasses.fields(event)}
         if 'observation' in values:
             values['observation'] = look(values['observation'])
+        if isinstance(event, Asked):
+            values['queries'] = queries_to_json(event)
         if isinstance(event, EpisodeStarted):
             spec = event.spec
             values = {'spec': dataclasses.replace(spec, problem=dataclasses.replace(

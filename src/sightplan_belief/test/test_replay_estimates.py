@@ -128,7 +128,7 @@ def test_actions_do_what_they_should_where_answers_say_nothing(right):
     def mute(batch):
         if batch.event.purpose is AskPurpose.ENUMERATION:
             return batch.event
-        return dataclasses.replace(batch.event, answers=tuple(
+        return dataclasses.replace(batch.event, replies=tuple(
             Answer(a.atom, Verdict.UNPARSED, text='?') for a in batch.event.answers))
     found = estimate([with_batches(s, mute) for s in right], ALL, resamples=0)
     assert all(s['exact_states'] == 1. for s in found['estimators'].values())
@@ -184,9 +184,10 @@ def test_unreadable_answers_and_strange_atoms_are_borne(faulty):
         answers = tuple(Answer(a.atom, Verdict.UNPARSED, text='?') if n % 2 else a
                         for n, a in enumerate(batch.event.answers))
         odd = Atom('on', ('r', 'nobody'))
-        question = dataclasses.replace(batch.event.questions[0], atom=odd)
-        return dataclasses.replace(batch.event, questions=(*batch.event.questions, question),
-                                   answers=(*answers, Answer(odd, Verdict.YES)),
+        query = dataclasses.replace(batch.event.queries[0], question=dataclasses.replace(
+            batch.event.questions[0], atom=odd))
+        return dataclasses.replace(batch.event, queries=(*batch.event.queries, query),
+                                   replies=(*answers, Answer(odd, Verdict.YES)),
                                    expected=(*batch.event.expected, None))
     found = estimate([with_batches(s, broken) for s in faulty], ALL, resamples=10)
     assert all(0. < s['accuracy'] < 1. for s in found['estimators'].values())

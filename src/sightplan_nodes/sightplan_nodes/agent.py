@@ -40,7 +40,6 @@ from sightplan.model import (
     State,
     Stepped,
     StopReason,
-    ToldApart,
     param,
 )
 from sightplan.model.timeline import EventHandler
@@ -289,9 +288,6 @@ class _FeedbackRecorder(EventHandler):
 
     def on_asked(self, event: Asked) -> None:
         self._report(event.purpose.value)
-
-    def on_told_apart(self, event: ToldApart) -> None:
-        self._report('look')
 
     def on_planned(self, event: Planned) -> None:
         self._report('plan')

@@ -55,6 +55,7 @@ from sightplan.model import (
     Verdict,
     VisualTask,
 )
+from sightplan.queries import answered
 from sightplan.records import messages, topics
 from sightplan_nodes import conversions as c
 from sightplan_nodes import qos
@@ -231,9 +232,9 @@ def asked_events(draw: st.DrawFn) -> Asked:
     triples = draw(st.lists(st.tuples(QUESTIONS, ANSWERS, st.sampled_from([None, True, False])),
                             max_size=4))
     questions, answers, expected = zip(*triples, strict=True) if triples else ((), (), ())
-    return Asked(draw(SEEN), questions, answers, expected, draw(st.sampled_from(AskPurpose)),
-                 draw(st.none() | ACTIONS), draw(SECONDS), draw(TEXTS), draw(TEXTS), draw(USAGES),
-                 draw(TEXTS))
+    return answered(draw(SEEN), questions, answers, expected, draw(st.sampled_from(AskPurpose)),
+                    draw(st.none() | ACTIONS), draw(SECONDS), draw(TEXTS), draw(TEXTS),
+                    draw(USAGES), draw(TEXTS))
 
 
 @given(asked_events())
@@ -242,8 +243,9 @@ def test_asked(event: Asked) -> None:
     back = messages.event_from_msg(topics.AGENT_ANSWERS, message)
     assert known(back.observation) == known(event.observation)
     for field in dataclasses.fields(Asked):
-        if field.name != 'observation':
+        if field.name not in ('observation', 'queries'):
             assert getattr(back, field.name) == getattr(event, field.name)
+    assert back.questions == event.questions
 
 
 def test_answers_without_their_questions_are_refused() -> None:
@@ -306,7 +308,7 @@ def test_a_changed_picture_is_recorded_with_how_it_was_made() -> None:
     reader.event(topics.AGENT_OBSERVATION, sent(MESSAGES.event_to_msg(Observed(observed), 'e', 0)))
     for number in (0, 1, 2):
         asked = view(observed, number)
-        event = Asked(asked, (), (), (), AskPurpose.ENUMERATION)
+        event = answered(asked, (), (), (), AskPurpose.ENUMERATION)
         back = reader.event(topics.AGENT_ANSWERS, sent(MESSAGES.event_to_msg(event, 'e', 1)))
         assert back.observation.altered == asked.altered
         assert (back.observation.image_id, back.observation.visible_objects) == (
@@ -456,7 +458,9 @@ def test_other_numbers_are_those_of_the_interface() -> None:
     (Answer, msg.Answer)])
 def test_messages_have_every_field(cls: type, kind: type) -> None:
     """A field that the core gains must not be lost on the way."""
-    fields = {field.name for field in dataclasses.fields(cls)} - {'observation'}
+    own = {Asked: {'observation', 'queries', 'replies'}, Answer: {'model'},
+           Proposed: {'observation'}}
+    fields = {field.name for field in dataclasses.fields(cls)} - own.get(cls, set())
     assert fields <= set(kind.get_fields_and_field_types())
 
 
@@ -511,7 +515,8 @@ def test_events_have_the_same_bytes_without_ros(events: list, labelled: bool) ->
             again = BAG.read(BAG.data(of_bag), topics.EVENTS[topic])
             back = messages.EventReader().event(topic, again)
             for field in dataclasses.fields(event):
-                ours, theirs = getattr(event, field.name), getattr(back, field.name)
+                name = 'questions' if field.name == 'queries' else field.name
+                ours, theirs = getattr(event, name), getattr(back, name)
                 if field.name == 'observation':
                     ours, theirs = known(ours), known(theirs)
                     if not isinstance(event, Observed):  # it is in the message of the look

@@ -52,6 +52,7 @@ from sightplan.model import (
     Usage,
     Verdict,
 )
+from sightplan.queries import answered
 from sightplan.records import RunStore, messages
 from sightplan.records.messages import message_types
 from sightplan.records.pictures import bag_image
@@ -162,7 +163,7 @@ class Bench:
             atom = FIRST.goal[0].atom
             truth = stamp_ns >= 100 or atom in FIRST.init
             verdict = Verdict.YES if truth else Verdict.NO
-            record(Asked(seen, (Question(atom, 'Is it?'),), (Answer(atom, verdict, text='-'),),
+            record(answered(seen, (Question(atom, 'Is it?'),), (Answer(atom, verdict, text='-'),),
                          (None,), AskPurpose.ENUMERATION, None, 0.25, 'scripted'))
 
     def propose(self, stamp_ns: int, status: ProposalStatus = ProposalStatus.PLANNED,
@@ -425,7 +426,7 @@ def test_what_was_in_view_is_scored_with_the_answers(bench: Callable,
         seen = Observation(image=image, stamp_ns=50, visible_objects=('r',))
         atom = FIRST.goal[0].atom
         b.agent.recorder.record(Observed(seen))
-        b.agent.recorder.record(Asked(seen, (Question(atom, 'Is it?'),),
+        b.agent.recorder.record(answered(seen, (Question(atom, 'Is it?'),),
                                       (Answer(atom, Verdict.NO),), (None,),
                                       AskPurpose.ENUMERATION))
         b.end(60)

@@ -13,7 +13,6 @@ from sensor_msgs.msg import Image
 from nodes_testing import eventually, parameters, problem, spinning
 from sightplan.model import (
     Answer,
-    Asked,
     AskPurpose,
     Belief,
     BeliefUpdated,
@@ -34,6 +33,7 @@ from sightplan.model import (
     StopReason,
     Verdict,
 )
+from sightplan.queries import answered
 from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.ports import RosRecorder
@@ -70,8 +70,9 @@ class Robot(Node):
         look = self.look(10**9, shown)
         for event in (
                 EpisodeStarted(EpisodeSpec('e/1', FIRST, 'belief')), Observed(look),
-                Asked(look, (Question(ATOM, 'Is it so?'),), (Answer(ATOM, Verdict.YES, 0.9, 0.1),),
-                      (None,), AskPurpose.ENUMERATION),
+                answered(look, (Question(ATOM, 'Is it so?'),),
+                         (Answer(ATOM, Verdict.YES, 0.9, 0.1),), (None,),
+                         AskPurpose.ENUMERATION),
                 BeliefUpdated(Belief(frozenset({ATOM}), {ATOM: 0.9})),
                 Planned(PlanningResult(PlanningStatus.SOLVED, (ACTION,))),
                 Stepped(0, ACTION, Feedback(FeedbackStatus.EXECUTED, '', 2 * 10**9), 10**9),

@@ -31,7 +31,6 @@ from sightplan.model import (
     ProblemAdopted,
     Proposed,
     Stepped,
-    ToldApart,
 )
 from sightplan.model.timeline import EventHandler
 from sightplan.records.bag_policy import NOT_KEPT
@@ -300,6 +299,10 @@ class _Reader(EventHandler):
         self._observe(event.observation)
 
     def on_asked(self, event: Asked) -> None:
+        if not event.yes_no:
+            self._observe(event.observation)
+            self._flush().extend(_replies(event))
+            return
         blocks = self._current
         if event.purpose is AskPurpose.EFFECT and self._done and not self._current:
             blocks = self._done[-1][2]
@@ -330,10 +333,6 @@ class _Reader(EventHandler):
     def on_proposed(self, event: Proposed) -> None:
         self._observe(event.observation)
         self._flush().append(_proposal(event))
-
-    def on_told_apart(self, event: ToldApart) -> None:
-        self._observe(event.observation)
-        self._flush().append(_told_apart(event))
 
     def on_stepped(self, event: Stepped) -> None:
         blocks = self._flush()
@@ -461,17 +460,13 @@ def _proposal(event: Proposed) -> Block:
                                            else '', proposal.model, event.prompt))), good=good)
 
 
-def _told_apart(event: ToldApart) -> Block:
-    things = [f'{one.name} ({" ".join(filter(None, (one.colour, one.category)))} '
-              f'{one.categories.get(one.category, 0.0):.2f}'
-              f'{"" if one.opened is None else f", open {one.opened:.2f}"})'
-              for one in event.instances]
-    looks = f'{event.looks} look{"" if event.looks == 1 else "s"}'
-    texts = (('things', ', '.join(things)), ('goal', event.goal), ('unread', event.unread))
-    return Block('proposal', f'{len(things)} things told apart in {looks}', event.seconds,
-                 texts=tuple((label, _cut(text)) for label, text in texts if text),
-                 facts=(event.model,) if event.model else (),
-                 good=False if event.unread or not things else None)
+def _replies(event: Asked) -> list[Block]:
+    """What was asked but for yes/no questions, and what came back, as the kinds say."""
+    facts = (event.model,) if event.model else ()
+    return [Block('proposal', query.summary(), event.seconds, texts=tuple(
+        (label, _cut(', '.join(lines))) for label, lines in reply.texts().items()),
+        facts=facts, good=None if reply.usable else False)
+        for query, reply in zip(event.queries, event.replies, strict=True)]
 
 
 def _questions(title: str, rows: Sequence[Row], took: float | None,

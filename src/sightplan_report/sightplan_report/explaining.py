@@ -20,7 +20,6 @@ from sightplan.model import (
     BeliefUpdated,
     FeedbackStatus,
     InputError,
-    Instance,
     Literal,
     Observation,
     Observed,
@@ -28,7 +27,6 @@ from sightplan.model import (
     PlanningStatus,
     Proposed,
     SightplanError,
-    ToldApart,
 )
 from sightplan.model.timeline import Moment, Step, problem_known
 from sightplan.records.behaviour_tree import NodeChange
@@ -60,7 +58,8 @@ NO_BAG = ('This episode has no bag, so pictures, questions and beliefs are not k
           'nodes record them unless bags:= says otherwise.')
 ABOUT = {AskPurpose.ENUMERATION: 'what holds', AskPurpose.GOAL: 'whether the goal holds',
          AskPurpose.PICTURED_GOAL: 'what the picture of the goal shows',
-         AskPurpose.PRECONDITION: 'preconditions', AskPurpose.EFFECT: 'effects'}
+         AskPurpose.PRECONDITION: 'preconditions', AskPurpose.EFFECT: 'effects',
+         AskPurpose.LOOK: 'what else is seen'}
 _LEAST_CHANGE, _MOST_CHANGES, _MOST_PICTURES = 0.05, 8, 2
 _MOST_ALTERNATIVES, _MOST_THINGS, _MOST_OBSTACLES = 3, 24, 3
 _OTHER_TIME = ('the bag has the status log of a behaviour tree, but nothing of the time of this '
@@ -237,8 +236,12 @@ class _Reader:
                 self._show(moment.observation, pictures)
         provided = len(next((event.observation.privileged_facts
                              for event in reversed(step.events(Observed))), ()))
-        told = next(reversed(step.events(ToldApart)), None)
-        things = [] if told is None else [_thing(one) for one in told.instances]
+        said: dict[str, tuple[str, ...]] = {}  # in reply to other queries than yes/no questions
+        for event in step.events(Asked):
+            if not event.yes_no:
+                said = event.replies[-1].texts()
+        things = [line for label, lines in said.items() if label not in ('goal', 'unread')
+                  for line in lines]
         proposals = step.events(Proposed)
         plans = step.events(Planned)
         updates = step.of(BeliefUpdated)
@@ -254,12 +257,13 @@ class _Reader:
             if planned.result.status is PlanningStatus.SOLVED:
                 self._plans.append(planned.result.plan)
         why = self._why(action, plans, proposals)
-        if told is not None and (told.goal or told.unread):
-            why = replace(why, reply=told.goal, explanation=told.unread)
+        if 'goal' in said or 'unread' in said:
+            why = replace(why, reply=' '.join(said.get('goal', ())),
+                          explanation=' '.join(said.get('unread', ())))
         matter = self._matters(needed, why, action)
         asked = [self._asked(moment, next(
             (update.event.belief for update in updates if update.number > moment.number), None),
-            matter) for moment in step.of(Asked)]
+            matter) for moment in step.of(Asked) if moment.asked is not None]
         if fresh:
             self._compare(number)
         if action is not None and stepped is not None and (
@@ -567,14 +571,6 @@ def _why_proposed(event: Proposed, towards: tuple[Fact, ...]) -> Why:
     return Why(text, tuple(map(str, proposal.actions)), 1 if count else 0, towards, (),
                proposal.explanation, proposal.text,
                tuple((past.action, past.outcome) for past in event.history))
-
-
-def _thing(one: Instance) -> str:
-    category = one.categories.get(one.category, 0.0)
-    second = sorted(one.categories.items(), key=lambda item: -item[1])[1:2]
-    return (f'{one.name}: {" ".join(filter(None, (one.colour, one.category)))} {category:.2f}'
-            + ''.join(f' (or {name} {p:.2f})' for name, p in second if p >= 0.01)
-            + ('' if one.opened is None else f', open {one.opened:.2f}'))
 
 
 def _instructed(method: str) -> bool:

@@ -58,7 +58,6 @@ from sightplan.model import (
     ProblemAdopted,
     Proposed,
     Stepped,
-    ToldApart,
     TruthSource,
     Verdict,
     user_path,
@@ -238,8 +237,13 @@ class RerunLog(EventHandler):
             self._text(TRUTH, _listed(sorted(state)))
 
     def on_asked(self, event: Asked) -> None:
-        """Log questions and answers."""
+        """Log questions and answers, or other queries and replies."""
         self._at(event.observation.stamp_ns)
+        if not event.yes_no:
+            for query, reply in zip(event.queries, event.replies, strict=True):
+                self._line(f'{query.summary()}: {reply.summary()}, {event.seconds:.2f} s',
+                           'INFO' if reply.usable else 'WARN')
+            return
         what = event.purpose.value + (f' of {event.action}' if event.action else '')
         rows, counts = [], dict.fromkeys(Verdict, 0)
         for question, answer, expected in zip(event.questions, event.answers, event.expected,
@@ -298,13 +302,6 @@ class RerunLog(EventHandler):
                           *(f'\n{_plain(text)}' for text in (proposal.message,
                                                              proposal.explanation) if text)])
         self._line(head, 'INFO' if proposal.actions else 'WARN')
-
-    def on_told_apart(self, event: ToldApart) -> None:
-        """Log what was found in the picture."""
-        self._at(event.observation.stamp_ns)
-        names = ', '.join(one.name for one in event.instances)
-        self._line(f'{len(event.instances)} things told apart, {event.seconds:.2f} s: {names}',
-                   'INFO' if event.instances else 'WARN')
 
     def on_model_known(self, event: ModelKnown) -> None:
         """Log whose error rates are used."""

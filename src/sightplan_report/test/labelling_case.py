@@ -13,7 +13,6 @@ import pytest
 from sightplan.domains import load_domain
 from sightplan.model import (
     Answer,
-    Asked,
     AskPurpose,
     Atom,
     EpisodeSpec,
@@ -23,6 +22,7 @@ from sightplan.model import (
     Question,
     Verdict,
 )
+from sightplan.queries import answered
 from sightplan.records.recorded import RecordedEpisode
 from sightplan_report.labelling import LabelFile
 from sightplan_report.labelling import tasks as tasks_module
@@ -64,7 +64,7 @@ IDS = [Observation(picture(number)).image_id for number in range(6)]
 def asked(number, answers, purpose=AskPurpose.ENUMERATION, model='tiny'):
     """A batch about a picture; ``answers``: atom to "yes", "no" or "unparsed"."""
     questions = tuple(Question(atom, f'Is it true that {atom}?') for atom in answers)
-    return Asked(Observation.elsewhere(IDS[number], 1_000 + number), questions,
+    return answered(Observation.elsewhere(IDS[number], 1_000 + number), questions,
                  tuple(Answer(atom, Verdict(text)) for atom, text in answers.items()),
                  (None,) * len(questions), purpose, model=model)
 

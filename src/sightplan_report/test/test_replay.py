@@ -24,7 +24,7 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.model.query import Deadline, ModelByKind, answers
-from sightplan.queries import YesNo, YesNoReply
+from sightplan.queries import YesNo, YesNoReply, yes_no_queries
 from sightplan.records.answers_reading import read_answers
 from sightplan.replay.answers_store import ANSWERS, NAME, AnswersStore
 from sightplan.replay.asking import TODAY, CurrentTruth, PromptNotes, ask_again
@@ -166,10 +166,11 @@ def test_questions_go_out_as_they_were_recorded(sources):
 
 def test_other_wordings_and_changed_prompts(sources):
     def odd(batch):
-        questions = tuple(dataclasses.replace(q, text=f'{q.text} Really?')
-                          for q in batch.event.questions)
-        return dataclasses.replace(batch.event, questions=questions, prompt='ground@000000000000',
-                                   memory='')
+        questions = [dataclasses.replace(q, text=f'{q.text} Really?')
+                     for q in batch.event.questions]
+        return dataclasses.replace(
+            batch.event, queries=tuple(yes_no_queries(batch.event.observation, questions)),
+            prompt='ground@000000000000', memory='')
     old = [with_batches(source, odd) for source in sources]
     notes, eye = PromptNotes(), Eye()
     ask(old, eye, prompts=notes)

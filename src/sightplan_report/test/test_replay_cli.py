@@ -12,6 +12,7 @@ from fake_openai import FakeServer, chat, error
 from replay_doubles import hidden_run, recorded_run, without_truth
 from sightplan import cli
 from sightplan.model import EpisodeEnded, InputError, Privileged
+from sightplan.queries import yes_no_queries
 from sightplan.replay import sources as places
 from sightplan.replay.answers_store import ANSWERS, NAME
 from sightplan.replay.batches import Source, batches, with_batches
@@ -336,8 +337,9 @@ def test_bags_without_questions_have_nothing_to_estimate(replay, bags, tmp_path)
 
 def test_answers_are_kept_with_the_words_that_were_asked(replay, bags, tmp_path):
     def old(batch):
-        return dataclasses.replace(batch.event, questions=tuple(
-            dataclasses.replace(q, text=f'OLD {q.text}') for q in batch.event.questions))
+        return dataclasses.replace(batch.event, queries=tuple(yes_no_queries(
+            batch.event.observation, [dataclasses.replace(q, text=f'OLD {q.text}')
+                                      for q in batch.event.questions])))
     for name, source in list(bags[1].items()):
         bags[1][name] = with_batches(source, old)
     domain = next(iter(bags[1].values())).episode.domain

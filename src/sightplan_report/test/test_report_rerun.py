@@ -11,7 +11,6 @@ from doubles import MemoryWorld, spec_of, two_blocks
 from sightplan.model import (
     Action,
     Answer,
-    Asked,
     AskPurpose,
     Atom,
     Belief,
@@ -36,6 +35,7 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.model.timeline import Timeline
+from sightplan.queries import answered
 from sightplan_report import rerun_log
 from sightplan_report.rerun_log import RerunLog, log_episode
 
@@ -75,7 +75,7 @@ def events(start_ns=10**9, episode_id='e/1'):
     yield EpisodeStarted(spec_of(two_blocks(), id=episode_id))
     yield Observed(first)
     yield Observed(dataclasses.replace(first, stamp_ns=start_ns + 1))
-    yield Asked(first, (Question(ON, f'Is red on green? {EVIL}'), Question(ON, 'Again?')),
+    yield answered(first, (Question(ON, f'Is red on green? {EVIL}'), Question(ON, 'Again?')),
                 (Answer(ON, Verdict.YES, 0.6, 0.2), Answer(ON, Verdict.UNPARSED, text=EVIL)),
                 (False, None), AskPurpose.PRECONDITION, MOVE, 0.5, 'a-model')
     yield BeliefUpdated(Belief(frozenset({ON}), {

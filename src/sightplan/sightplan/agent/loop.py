@@ -56,7 +56,6 @@ from sightplan.model import (
     Stepped,
     StopReason,
     SymbolicPlanner,
-    ToldApart,
     Usage,
     VisualPlanner,
     VisualTask,
@@ -70,6 +69,7 @@ from sightplan.model.logged import without_seed
 from sightplan.model.query import start_episode
 from sightplan.model.redaction import without_secrets
 from sightplan.model.sealing import sealed
+from sightplan.queries import DetectInstances, answered
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain, InstantiatedModel
@@ -216,10 +216,10 @@ class _Session:
         with self._stage('ground'):
             told: SeenThings = tell_apart(observation, looks, self._limits.ground_s,
                                           instruction, tries)
-        self.record(ToldApart(observation, told.instances, looks, told.goal, told.unread,
-                              self.timings_s['ground'] - before,
-                              told.model or self._grounder.model,
-                              used_between(spent, _usage(self._grounder))))
+        self.record(Asked(
+            observation, (DetectInstances(observation, looks, instruction, tries),), (told,),
+            seconds=self.timings_s['ground'] - before, model=told.model or self._grounder.model,
+            usage=used_between(spent, _usage(self._grounder))))
         return told
 
     def _as_observed(self, observation: Observation) -> Observation:
@@ -251,10 +251,10 @@ class _Session:
         with self._stage('ground'):
             answers = tuple(self._grounder.ground(observation, questions, self._limits.ground_s,
                                                   prompt))
-        self.record(Asked(observation, questions, answers, expectations, purpose, action,
-                          self.timings_s['ground'] - before, self._grounder.model,
-                          prompt_id(prompt.name, prompt.sha256),
-                          used_between(spent, _usage(self._grounder)), memory))
+        self.record(answered(observation, questions, answers, expectations, purpose, action,
+                             self.timings_s['ground'] - before, self._grounder.model,
+                             prompt_id(prompt.name, prompt.sha256),
+                             used_between(spent, _usage(self._grounder)), memory, words=prompt))
         return answers
 
     def propose(self, history: Sequence[PastStep],

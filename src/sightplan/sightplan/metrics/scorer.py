@@ -47,7 +47,6 @@ from sightplan.model import (
     Proposed,
     State,
     Stepped,
-    ToldApart,
     TruthSource,
     Usage,
     Verdict,
@@ -119,12 +118,6 @@ class EpisodeScorer(EventHandler):
         """Keep the belief until it counts, and for the judgement of steps."""
         self._belief = (self._now_ns, event.belief)
         self._judgements.believe(event.belief)
-
-    def on_told_apart(self, event: ToldApart) -> None:
-        """Count what it cost."""
-        self._saw(event.observation)
-        self._cost(event.usage)
-        self._line['model'] = event.model or self._line['model']
 
     def result(self) -> dict[str, Any]:
         """The finished episode as one line of results (plain JSON data).
@@ -229,11 +222,8 @@ class EpisodeScorer(EventHandler):
         if event.prompt:
             prompts = self._line['prompts']
             prompts[event.prompt] = prompts.get(event.prompt, 0) + 1
-        self._cost(event.usage)
-
-    def _cost(self, usage: Usage | None) -> None:
-        if usage is not None:
-            self._usage = (self._usage or Usage()) + usage
+        if event.usage is not None:
+            self._usage = (self._usage or Usage()) + event.usage
 
     def on_proposed(self, event: Proposed) -> None:
         """Count a reply of a planning model."""
@@ -253,14 +243,14 @@ class EpisodeScorer(EventHandler):
                                       f'{text[:MOST_CHARACTERS]} ... ({len(text)} characters)')
 
     def on_asked(self, event: Asked) -> None:
-        """Compare answers with the truth."""
+        """Count what it cost, and compare answers to yes/no questions with the truth."""
         if not event.observation.shows_goal:
             self._saw(event.observation)
         self._spent(event)
         line = self._line
         line['questions'] += len(event.questions)
         line['model'] = event.model or line['model']
-        state = self._true_state(event.observation.stamp_ns)
+        state = self._true_state(event.observation.stamp_ns) if event.yes_no else None
         if state is None:
             return
         table = line['predicates'].setdefault(event.purpose.value, {})

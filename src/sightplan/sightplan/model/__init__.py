@@ -3,6 +3,7 @@
 Everything here is plain data (plus numpy arrays for images); nothing imports another room.
 """
 
+from sightplan.model.answer import Answer
 from sightplan.model.belief import Belief
 from sightplan.model.episode import (
     ALREADY_CLOSED,
@@ -27,7 +28,6 @@ from sightplan.model.episode import (
     Proposed,
     Stepped,
     StopReason,
-    ToldApart,
 )
 from sightplan.model.errors import (
     BackendError,
@@ -53,7 +53,6 @@ from sightplan.model.perception import (
     BARE,
     GOAL_NS,
     Alteration,
-    Answer,
     AskPurpose,
     GroundingPrompt,
     Observation,
@@ -109,7 +108,7 @@ __all__ = [
     'Problem', 'ProblemAdopted', 'ProblemError', 'Proposal', 'ProposalStatus', 'Proposed',
     'Question', 'Recorder', 'Region', 'SeenThings', 'SightplanError', 'SpendingCapError', 'State',
     'Stepped', 'StopReason', 'StoppedError', 'SymbolicPlanner', 'Target', 'TargetMasks',
-    'TextualWorld', 'ToldApart', 'TruthSource', 'UnknownImageError', 'Usage', 'Verdict',
+    'TextualWorld', 'TruthSource', 'UnknownImageError', 'Usage', 'Verdict',
     'VisualPlanner', 'VisualTask', 'World', 'WorldError', 'check_settings', 'config_files',
     'config_folders', 'did_you_mean', 'excerpt', 'identity_values', 'is_ros_name', 'param',
     'prompt_id', 'settings_fields', 'used_between', 'user_path',

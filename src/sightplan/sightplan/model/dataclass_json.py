@@ -25,7 +25,7 @@ T = TypeVar('T')
 
 Hook = Callable[[Any], Any]
 """Writes or reads the values of one class in a way of its own."""
-_NO_HOOKS: Mapping[Any, Hook] = {}
+NO_HOOKS: Mapping[Any, Hook] = {}
 
 PICTURE, ARRAY = 'image', 'array'
 """Keys under which a picture and another array have their ids."""
@@ -36,8 +36,26 @@ def is_picture(array: NDArray[Any]) -> bool:
     return array.dtype == np.uint8 and array.ndim == 3
 
 
+class PictureElsewhere(np.ndarray[Any, Any]):
+    """Stands for a picture that is not at hand, but known by its id: (0, 0, 3) uint8.
+
+    Attributes:
+        image_id: as ``Observation.image_id``.
+    """
+
+    image_id: str
+
+    def __new__(cls, image_id: str) -> PictureElsewhere:
+        """A picture that is known by ``image_id``."""
+        made = np.empty((0, 0, 3), np.uint8).view(cls)
+        made.image_id = image_id
+        return made
+
+
 def picture_id(picture: NDArray[np.uint8]) -> str:
     """The hash of a picture, as ``Observation.image_id``."""
+    if isinstance(picture, PictureElsewhere):
+        return picture.image_id
     return Observation(image=picture).image_id
 
 
@@ -48,7 +66,7 @@ def array_id(array: NDArray[Any]) -> str:
     return digest.hexdigest()[:16]
 
 
-def encode(value: Any, *, brief: bool = False, hooks: Mapping[Any, Hook] = _NO_HOOKS) -> Any:
+def encode(value: Any, *, brief: bool = False, hooks: Mapping[Any, Hook] = NO_HOOKS) -> Any:
     """A value as plain JSON data.
 
     Args:
@@ -107,7 +125,7 @@ def no_picture(name: str) -> NDArray[Any]:
 
 
 def decode(kind: type[T], data: Any, picture: Callable[[str], NDArray[Any]] = no_picture, *,
-           hooks: Mapping[Any, Hook] = _NO_HOOKS, complete: bool = False) -> T:
+           hooks: Mapping[Any, Hook] = NO_HOOKS, complete: bool = False) -> T:
     """A value of a type from plain JSON data.
 
     Args:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, cast
 
+from sightplan.model.answer import Answer
 from sightplan.model.belief import Belief
-from sightplan.model.instance import Instance
-from sightplan.model.perception import Answer, AskPurpose, Observation, Question
+from sightplan.model.perception import AskPurpose, Observation, Question
 from sightplan.model.planning import PastStep, PlanningResult, Proposal
 from sightplan.model.problem import Problem
+from sightplan.model.query import Query, Reply
 from sightplan.model.symbols import Action, Literal
 from sightplan.model.usage import Usage
 
@@ -157,27 +159,28 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Questions about one observation were answered.
+    """A model was asked about one observation, and replied.
 
     Attributes:
-        observation: the look the questions are about.
-        questions: what was asked, in order.
-        answers: one per question, in the same order.
-        expected: what the policy expected each answer to be, None where it had no expectation.
+        observation: the look that the queries are about.
+        queries: what was asked, in order; all of one kind.
+        replies: one per query, in the same order; to yes/no questions they are ``Answer``.
+        expected: what the policy expected each answer to a yes/no question to be, None where it
+            had no expectation; empty for other kinds.
         purpose: why they were asked.
         action: the action whose preconditions or effects they are, if any.
-        seconds: wall-clock time of the grounder call [s].
-        model: exact name of the model that answered.
+        seconds: wall-clock time of the call [s].
+        model: exact name of the model that replied.
         prompt: name and hash of the prompt, for example ``ground_cot@0a1b2c3d4e5f``.
         usage: what the call cost; None where nobody counted.
         memory: what the prompt said of earlier attempts; '' for nothing.
     """
 
     observation: Observation
-    questions: tuple[Question, ...]
-    answers: tuple[Answer, ...]
-    expected: tuple[bool | None, ...]
-    purpose: AskPurpose
+    queries: tuple[Query[Any], ...]
+    replies: tuple[Reply, ...]
+    expected: tuple[bool | None, ...] = ()
+    purpose: AskPurpose = AskPurpose.LOOK
     action: Action | None = None
     seconds: float = 0.0
     model: str = ''
@@ -185,30 +188,20 @@ class Asked:
     usage: Usage | None = None
     memory: str = ''
 
+    @property
+    def yes_no(self) -> bool:
+        """Whether these are yes/no questions; without any query they are."""
+        return all(isinstance(reply, Answer) for reply in self.replies)
 
-@dataclass(frozen=True, slots=True)
-class ToldApart:
-    """All things in one observation were found and told apart.
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The yes/no questions; empty for other kinds."""
+        return tuple(cast(Any, query).question for query in self.queries) if self.yes_no else ()
 
-    Attributes:
-        observation: the look in which they were found.
-        instances: what was found.
-        looks: how many times the model was asked, each time about another view.
-        goal: what it replied when it was asked, too, what the instruction wants; else ''.
-        unread: why nothing could be told of the picture or the instruction; '' if it could.
-        seconds: wall-clock time of the call [s].
-        model: exact name of the model that answered.
-        usage: what the call cost; None where nobody counted.
-    """
-
-    observation: Observation
-    instances: tuple[Instance, ...]
-    looks: int = 1
-    goal: str = ''
-    unread: str = ''
-    seconds: float = 0.0
-    model: str = ''
-    usage: Usage | None = None
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The answers to yes/no questions; empty for other kinds."""
+        return cast(tuple[Answer, ...], self.replies) if self.yes_no else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,5 +321,5 @@ class EpisodeEnded:
 
 
 EpisodeEvent = (
-    EpisodeStarted | Observed | Asked | ToldApart | GoalAdopted | ProblemAdopted | ModelKnown
+    EpisodeStarted | Observed | Asked | GoalAdopted | ProblemAdopted | ModelKnown
     | BeliefUpdated | Planned | Proposed | Stepped | EpisodeEnded)

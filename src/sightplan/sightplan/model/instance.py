@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sightplan.model.query import Reply
 from sightplan.model.region import Form, Region
 
 
@@ -54,19 +55,43 @@ class Instance(Classified):
             raise ValueError(f'{self.name}: a thing is seen in a box, not in a '
                              f'{self.region.form}')
 
+    def in_words(self) -> str:
+        """What it is, with probabilities, such as ``mug_2: red mug 0.98 (or cup 0.02)``."""
+        second = sorted(self.categories.items(), key=lambda item: -item[1])[1:2]
+        return (f'{self.name}: {" ".join(filter(None, (self.colour, self.category)))} '
+                f'{self.categories.get(self.category, 0.0):.2f}'
+                + ''.join(f' (or {name} {p:.2f})' for name, p in second if p >= 0.01)
+                + ('' if self.opened is None else f', open {self.opened:.2f}'))
+
 
 @dataclass(frozen=True, eq=False)
-class SeenThings:
+class SeenThings(Reply):
     """What a model tells of a picture in which it has told all things apart.
+
+    Its ``model`` is '' if it is not known.
 
     Attributes:
         instances: the things.
         goal: its reply about what an instruction wants of them, if it was asked; else ''.
         unread: why nothing can be told of the picture, or of the instruction; '' if it can.
-        model: exact name of the model that found the things; '' if it is not known.
     """
 
     instances: tuple[Instance, ...] = ()
     goal: str = ''
     unread: str = ''
-    model: str = ''
+
+    @property
+    def usable(self) -> bool:
+        """Whether things were found, and all was read."""
+        return not self.unread and bool(self.instances)
+
+    def summary(self) -> str:
+        """Number and names of the things."""
+        names = ', '.join(one.name for one in self.instances)
+        return f'{len(self.instances)} things told apart: {names}'
+
+    def texts(self) -> dict[str, tuple[str, ...]]:
+        """The things, the goal, and what could not be read."""
+        lines = {'things': tuple(one.in_words() for one in self.instances), 'goal': (self.goal,),
+                 'unread': (self.unread,)}
+        return {label: found for label, found in lines.items() if any(found)}

@@ -176,7 +176,8 @@ class Verdict(enum.Enum):
 class AskPurpose(enum.Enum):
     """Why a question was asked (metrics separate them, ViPlan section 4).
 
-    GOAL: whether the goal is reached. PICTURED_GOAL: about the picture that shows the goal.
+    GOAL: whether the goal is reached. PICTURED_GOAL: about the picture that shows the goal. LOOK:
+    what else a picture shows, no question about an atom.
 
     Messages number the members in this order, from 1.
     """
@@ -186,24 +187,8 @@ class AskPurpose(enum.Enum):
     EFFECT = 'effect'
     GOAL = 'goal'
     PICTURED_GOAL = 'pictured_goal'
+    LOOK = 'look'
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A model's answer to a question.
-
-    Attributes:
-        atom: what was asked.
-        verdict: the parsed answer.
-        p_yes: probability of "yes" in [0, 1]; None when the backend offers none (never a guess).
-        p_no: probability of "no", likewise; the two need not sum to 1.
-        text: the raw reply.
-        p_unknown: probability of "unknown", where the prompt offers that answer; likewise.
-    """
-
-    atom: Atom
-    verdict: Verdict
-    p_yes: float | None = None
-    p_no: float | None = None
-    text: str = ''
-    p_unknown: float | None = None
+QUESTION_PURPOSES = tuple(purpose for purpose in AskPurpose if purpose is not AskPurpose.LOOK)
+"""The purposes of yes/no questions."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from sightplan.model.answer import Answer
 from sightplan.model.episode import EpisodeEvent, EpisodeSpec, Feedback
-from sightplan.model.perception import Answer, GroundingPrompt, Observation, Question
+from sightplan.model.perception import GroundingPrompt, Observation, Question
 from sightplan.model.planning import PlanningResult, PlanningTask, Proposal, VisualTask
 from sightplan.model.symbols import Action, Atom, State
 from sightplan.model.usage import Usage

@@ -41,6 +41,7 @@ from sightplan.model.usage import Usage
 
 Rgb = NDArray[np.uint8]
 """A picture, (H, W, 3) uint8 RGB."""
+Hooks = Mapping[Any, dataclass_json.Hook]
 Part = str | Rgb
 """A piece of a prompt: text, or a picture."""
 
@@ -64,19 +65,37 @@ class Reply:
         """What a person sees of it: one short text."""
         return _short(dataclass_json.encode(self).items())
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON data, without fields that have their defaults."""
-        data: dict[str, Any] = dataclass_json.encode(self, brief=True)
+    def texts(self) -> dict[str, tuple[str, ...]]:
+        """What a person sees of it in full, in lines under labels; as it stands its summary."""
+        return {'reply': (self.summary(),)}
+
+    @property
+    def usable(self) -> bool:
+        """Whether it says something about what was asked."""
+        return True
+
+    def to_json(self, *, hooks: Hooks = dataclass_json.NO_HOOKS) -> dict[str, Any]:
+        """As plain JSON data, without fields that have their defaults.
+
+        Args:
+            hooks: what writes the values of some classes, by class.
+        """
+        data: dict[str, Any] = dataclass_json.encode(self, brief=True, hooks=hooks)
         return data
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Mapping[str, Any], *,
+                  hooks: Hooks = dataclass_json.NO_HOOKS) -> Self:
         """From what ``to_json`` gives.
+
+        Args:
+            data: plain JSON data.
+            hooks: what reads the values of some classes, by class.
 
         Raises:
             InputError: it is something else; names the field.
         """
-        return dataclass_json.decode(cls, data)
+        return dataclass_json.decode(cls, data, hooks=hooks)
 
 
 R = TypeVar('R', bound=Reply)
@@ -163,17 +182,23 @@ class Query(Generic[R]):
         """What a person sees of it: one short text."""
         return f'{self.kind}: {_short(self.content().items())}'
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON data, with pictures by their ids, which are kept beside it."""
-        return {'kind': self.kind, **dataclass_json.encode(self, brief=True)}
+    def to_json(self, *, hooks: Hooks = dataclass_json.NO_HOOKS) -> dict[str, Any]:
+        """As plain JSON data, with pictures by their ids, which are kept beside it.
+
+        Args:
+            hooks: what writes the values of some classes, by class.
+        """
+        return {'kind': self.kind, **dataclass_json.encode(self, brief=True, hooks=hooks)}
 
     @staticmethod
-    def from_json(data: Mapping[str, Any], picture: Callable[[str], NDArray[Any]]) -> Query[Any]:
+    def from_json(data: Mapping[str, Any], picture: Callable[[str], NDArray[Any]], *,
+                  hooks: Hooks = dataclass_json.NO_HOOKS) -> Query[Any]:
         """From what ``to_json`` gives.
 
         Args:
             data: plain JSON data.
             picture: finds a picture, or another array, by its id.
+            hooks: what reads the values of some classes, by class.
 
         Raises:
             InputError: it is something else, or of a kind that nobody has imported.
@@ -184,7 +209,7 @@ class Query(Generic[R]):
             raise InputError(f'no kind of query is called {name!r} (known: '
                              f'{", ".join(sorted(known_kinds()))}); import the module that '
                              'defines it')
-        return dataclass_json.decode(known_kinds()[name], rest, picture)
+        return dataclass_json.decode(known_kinds()[name], rest, picture, hooks=hooks)
 
     def as_chat(self, style: Any) -> Chat[R]:
         """How a model that only chats is asked it.

@@ -28,7 +28,6 @@ from sightplan.model.episode import (
     ProblemAdopted,
     Proposed,
     Stepped,
-    ToldApart,
 )
 from sightplan.model.perception import Observation
 from sightplan.model.problem import Problem
@@ -53,10 +52,7 @@ class EventHandler:
         """The policy observed the world."""
 
     def on_asked(self, event: Asked) -> None:
-        """Questions were answered."""
-
-    def on_told_apart(self, event: ToldApart) -> None:
-        """All things in a picture were found."""
+        """A model was asked, and replied."""
 
     def on_goal_adopted(self, event: GoalAdopted) -> None:
         """The method found out its goal."""
@@ -85,7 +81,7 @@ class EventHandler:
 
 _METHODS: dict[type, str] = {
     EpisodeStarted: 'on_started', Observed: 'on_observed', Asked: 'on_asked',
-    ToldApart: 'on_told_apart', GoalAdopted: 'on_goal_adopted',
+    GoalAdopted: 'on_goal_adopted',
     ProblemAdopted: 'on_problem_adopted', ModelKnown: 'on_model_known',
     BeliefUpdated: 'on_believed', Planned: 'on_planned', Proposed: 'on_proposed',
     Stepped: 'on_stepped', EpisodeEnded: 'on_ended'}
@@ -93,7 +89,7 @@ _METHODS: dict[type, str] = {
 EVENT_KINDS: dict[str, type] = {kind.__name__: kind for kind in _METHODS}
 """The kinds of events by their names."""
 
-_ABOUT_PICTURES = (Observed, Asked, ToldApart, Proposed)
+_ABOUT_PICTURES = (Observed, Asked, Proposed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +100,7 @@ class Moment(Generic[E]):
         number: of the event in the timeline, from 0.
         event: what happened.
         step: number of actions before it.
-        batch: number of batches of questions before it.
+        batch: number of batches of yes/no questions before it.
         now_ns: world time of the last observation, this one included [ns]; 0 before the first.
         moved: whether an action was carried out before it.
         belief: that was published last before it; None before the first.
@@ -130,8 +126,9 @@ class Moment(Generic[E]):
 
     @property
     def asked(self) -> Asked | None:
-        """The event, if it is a batch of questions."""
-        return self.event if isinstance(self.event, Asked) else None
+        """The event, if it is a batch of yes/no questions."""
+        event: object = self.event
+        return event if isinstance(event, Asked) and event.yes_no else None
 
     @property
     def observation(self) -> Observation | None:
@@ -219,7 +216,7 @@ class Timeline:
         moment = Moment(len(self.moments), event, self._step, self._batch, self._now_ns,
                         self._moved, self._belief, self._adopted, received_ns)
         self.moments.append(moment)
-        if isinstance(event, Asked):
+        if moment.asked is not None:
             self._batch += 1
         elif isinstance(event, BeliefUpdated):
             self._belief = event.belief
@@ -280,10 +277,15 @@ class Timeline:
                 if isinstance(moment.event, GoalAdopted | ProblemAdopted)]
 
     @property
-    def _calls(self) -> list[Asked | ToldApart | Proposed]:
+    def batches(self) -> list[Moment[Asked]]:
+        """The moments at which yes/no questions were answered, in order."""
+        return [moment for moment in self.of(Asked) if moment.asked is not None]
+
+    @property
+    def _calls(self) -> list[Asked | Proposed]:
         """The events in which a model was asked."""
         return [moment.event for moment in self.moments
-                if isinstance(moment.event, Asked | ToldApart | Proposed)]
+                if isinstance(moment.event, Asked | Proposed)]
 
     def of(self, kind: type[E]) -> list[Moment[E]]:
         """The moments of a kind, in order."""

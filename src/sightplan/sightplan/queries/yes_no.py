@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sightplan.model.answer import Answer
+from sightplan.model.episode import Asked
 from sightplan.model.errors import InputError
-from sightplan.model.perception import BARE, GroundingPrompt, Observation, Question
+from sightplan.model.perception import BARE, AskPurpose, GroundingPrompt, Observation, Question
 from sightplan.model.query import Chat, Draws, Part, Query, Reply, Rgb
+from sightplan.model.symbols import Action
+from sightplan.model.usage import Usage
 from sightplan.queries.generate import Generate, TextReply
 
 
@@ -112,6 +116,20 @@ def yes_no_queries(observation: Observation, questions: Sequence[Question],
                    prompt: GroundingPrompt = BARE) -> list[YesNo]:
     """Questions about one observation, as queries that go to a model together."""
     return [YesNo(observation, question, prompt) for question in questions]
+
+
+def answered(observation: Observation, questions: Sequence[Question], answers: Sequence[Answer],
+             expected: Sequence[bool | None], purpose: AskPurpose, action: Action | None = None,
+             seconds: float = 0.0, model: str = '', prompt: str = '', usage: Usage | None = None,
+             memory: str = '', *, words: GroundingPrompt = BARE) -> Asked:
+    """The event that yes/no questions about an observation were answered.
+
+    Arguments are what the fields of ``Asked`` hold; ``words`` are the words around the questions,
+    of which ``prompt`` is the name.
+    """
+    return Asked(observation, tuple(yes_no_queries(observation, questions, words)),
+                 tuple(answers), tuple(expected), purpose, action, seconds, model, prompt, usage,
+                 memory)
 
 
 def _read(reply: TextReply) -> YesNoReply:

@@ -99,7 +99,9 @@ class AnswersLog(EventHandler):
         self._journal.close()
 
     def on_asked(self, event: Asked) -> None:
-        """Note each answer with the truth."""
+        """Note each answer to a yes/no question with the truth."""
+        if not event.yes_no:
+            return
         assert self._spec is not None
         observation = event.observation
         state = self._truth.state(observation.stamp_ns)

@@ -23,6 +23,7 @@ from sightplan.grounding.views import alter
 from sightplan.model import (
     GOAL_NS,
     Alteration,
+    Asked,
     Atom,
     EpisodeEvent,
     EpisodeSpec,
@@ -33,10 +34,12 @@ from sightplan.model import (
     TruthSource,
     dataclass_json,
 )
+from sightplan.model.dataclass_json import picture_id
 from sightplan.model.journal import Journal, cannot_write, read_lines
 from sightplan.model.picture_files import read_image
 from sightplan.model.timeline import EVENT_KINDS
 from sightplan.records.messages import read_problem
+from sightplan.records.queries_json import queries_to_json, read_asked, replies_to_json
 from sightplan.records.truth import NotedTruth, TruthReply
 
 NAME, PICTURES = 'events.jsonl', 'pictures'
@@ -45,6 +48,8 @@ _NO_LENGTH = -1
 _NOT_WRITTEN = ('image', 'depth_m', 'unlabelled', '_digest')
 """Fields of an observation that are no text: its picture is a file, named by its id."""
 _GOAL_PICTURE = 'goal'
+_CONTENT = ('queries', 'replies')
+"""Fields of ``Asked`` that are written by ``queries_json``."""
 
 
 # ------------------------------------------------------------------------------ dataclasses
@@ -90,6 +95,11 @@ _READERS: dict[Any, dataclass_json.Hook] = {Atom: Atom.parse, Observation: _obse
 
 def event_to_json(event: EpisodeEvent, domain: Domain) -> dict[str, Any]:
     """An event as a line; a start without what the agent is not told of its problem."""
+    if isinstance(event, Asked):
+        return {'event': type(event).__name__, **{
+            name: to_json(getattr(event, name)) for name in _hints(Asked)
+            if name not in _CONTENT},
+            'queries': queries_to_json(event), 'replies': replies_to_json(event)}
     if not isinstance(event, EpisodeStarted):
         return {'event': type(event).__name__, **to_json(event)}
     spec, problem = event.spec, event.spec.problem
@@ -112,6 +122,8 @@ def event_from_json(line: Mapping[str, Any]) -> EpisodeEvent:
     kind = EVENT_KINDS.get(str(line.get('event')))
     if kind is None:
         raise InputError(f'{line.get("event")!r} is no kind of event')
+    if kind is Asked:
+        return _read_asked(line)
     if kind is not EpisodeStarted:
         event: EpisodeEvent = from_json(kind, {name: value for name, value in line.items()
                                                if name != 'event'})
@@ -124,6 +136,16 @@ def event_from_json(line: Mapping[str, Any]) -> EpisodeEvent:
             if name != 'problem'}))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f'EpisodeStarted: {error!r}') from error
+
+
+def _read_asked(line: Mapping[str, Any]) -> Asked:
+    try:
+        given = {name: from_json(hint, line[name]) for name, hint in _hints(Asked).items()
+                 if name not in _CONTENT}
+        queries, replies = read_asked(line['queries'], line['replies'], given['observation'])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f'Asked: {error!r}') from error
+    return Asked(queries=queries, replies=replies, **given)
 
 
 class EventLines:
@@ -161,6 +183,10 @@ class EventLines:
         seen = getattr(event, 'observation', None)
         if seen is not None and seen.altered is None and not seen.shows_goal:
             self._picture(seen.image, seen.image_id)
+        if isinstance(event, Asked) and not event.yes_no:
+            for query in event.queries:
+                for picture in query.pictures:
+                    self._picture(picture, picture_id(picture))
         self._journal.append(event_to_json(event, self._domain))
 
     def close(self) -> None:

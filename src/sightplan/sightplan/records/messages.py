@@ -15,12 +15,14 @@ from __future__ import annotations
 import dataclasses
 import enum
 import functools
+import json
 import math
 import re
 import struct
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -71,12 +73,18 @@ from sightplan.model import (
     State,
     Stepped,
     StopReason,
-    ToldApart,
     Usage,
     Verdict,
 )
+from sightplan.queries import answered
 from sightplan.records import topics
 from sightplan.records.bag import MessageTypes
+from sightplan.records.queries_json import (
+    named_prompt,
+    queries_to_json,
+    read_asked,
+    replies_to_json,
+)
 from sightplan.records.truth import TruthReply
 
 if TYPE_CHECKING:
@@ -176,8 +184,9 @@ _MESSAGES = {Atom: 'Atom', Action: 'SymbolicAction', Question: 'Question', Answe
              Proposal: 'Proposal', Alteration: 'Alteration'}
 """The messages that have the fields of a dataclass."""
 _OTHER_NAMES = {'plan': 'actions'}
-_APART = ('observation',)
-"""Fields that travel otherwise."""
+_APART: Mapping[type, tuple[str, ...]] = {
+    Asked: ('observation', 'queries', 'replies'), Proposed: ('observation',), Answer: ('model',)}
+"""Fields that travel otherwise, or that no message has."""
 
 
 @functools.cache
@@ -185,7 +194,7 @@ def _fields(kind: Any) -> tuple[tuple[str, str, Any], ...]:
     """Of a dataclass: names of its fields, their names in messages, and their types."""
     hints = get_type_hints(kind)
     return tuple((field.name, _OTHER_NAMES.get(field.name, field.name), hints[field.name])
-                 for field in dataclasses.fields(kind) if field.name not in _APART)
+                 for field in dataclasses.fields(kind) if field.name not in _APART.get(kind, ()))
 
 
 @functools.cache
@@ -493,12 +502,25 @@ def _elsewhere(message: Any) -> Observation:
                                  message.header.frame_id)
 
 
-def event_from_msg(topic: str, message: Any) -> EpisodeEvent:
+def _seen(message: Any, observed: Mapping[int, Observation]) -> Observation:
+    """The observation that a message is about, with what is known about it, without its image."""
+    asked = _elsewhere(message)
+    known = observed.get(asked.stamp_ns)
+    altered = getattr(message, 'altered', None)
+    if altered is not None and altered.zoom:
+        return dataclasses.replace(known or asked, altered=from_msg(Alteration, altered),
+                                   _digest=[asked.image_id])
+    return asked if known is None or known.image_id != asked.image_id else known
+
+
+def event_from_msg(topic: str, message: Any,
+                   observed: Mapping[int, Observation] = MappingProxyType({})) -> EpisodeEvent:
     """An event but the first of its episode; what it observed comes without its image.
 
     Args:
         topic: relative name, one of ``topics.EVENTS``.
         message: from that topic.
+        observed: what the agent observed before, by stamp [ns].
 
     Raises:
         InputError: it cannot be read.
@@ -509,9 +531,9 @@ def event_from_msg(topic: str, message: Any) -> EpisodeEvent:
         case topics.AGENT_OBSERVATION:
             return Observed(with_knowledge(_elsewhere(message), message))
         case topics.AGENT_ANSWERS:
-            return _asked_from_msg(message)
-        case topics.AGENT_INSTANCES:
-            return ToldApart(_elsewhere(message), **_values(ToldApart, message))
+            return _answered_from_msg(message, _seen(message, observed))
+        case topics.AGENT_REPLIES:
+            return _asked_from_msg(message, _seen(message, observed))
         case topics.AGENT_ADOPTED:
             return _adopted_from_msg(message)
         case topics.AGENT_BELIEF:
@@ -519,7 +541,7 @@ def event_from_msg(topic: str, message: Any) -> EpisodeEvent:
         case topics.AGENT_PLAN:
             return Planned(from_msg(PlanningResult, message))
         case topics.AGENT_PROPOSAL:
-            return Proposed(_elsewhere(message), **_values(Proposed, message))
+            return Proposed(_seen(message, observed), **_values(Proposed, message))
         case _:
             return _step_from_msg(message)
 
@@ -531,14 +553,24 @@ def belief_from_msg(message: Any) -> Belief:
                    for entry in message.probabilities})
 
 
-def _asked_from_msg(message: Any) -> Asked:
+def _answered_from_msg(message: Any, seen: Observation) -> Asked:
     if not len(message.questions) == len(message.answers) == len(message.expected):
         raise InputError(f'{len(message.questions)} questions with {len(message.answers)} answers '
                          f'and {len(message.expected)} expectations')
-    seen = _elsewhere(message)
-    if message.altered.zoom:
-        seen = dataclasses.replace(seen, altered=from_msg(Alteration, message.altered))
-    return Asked(seen, **_values(Asked, message))
+    return answered(seen, [from_msg(Question, one) for one in message.questions],
+                    [from_msg(Answer, one) for one in message.answers],
+                    words=named_prompt(message.prompt), **_values(Asked, message))
+
+
+def _asked_from_msg(message: Any, seen: Observation) -> Asked:
+    try:
+        queries, replies = read_asked([json.loads(one) for one in message.queries],
+                                      [json.loads(one) for one in message.replies], seen)
+    except (TypeError, ValueError) as error:
+        raise InputError(f'queries of kind {message.kind!r}: {error}') from error
+    return Asked(seen, queries, replies, **{
+        own: read(getattr(message, name)) for own, name, read in _readers(Asked)
+        if own != 'expected'})
 
 
 def _adopted_from_msg(message: Any) -> GoalAdopted | ProblemAdopted | ModelKnown:
@@ -599,17 +631,9 @@ class EventReader:
         Raises:
             InputError: it cannot be read.
         """
-        event = event_from_msg(topic, message)
+        event = event_from_msg(topic, message, self._observed)
         if isinstance(event, Observed):
             self._observed[event.observation.stamp_ns] = event.observation
-        elif isinstance(event, (Asked, Proposed, ToldApart)):
-            asked = event.observation
-            seen = self._observed.get(asked.stamp_ns)
-            if seen is not None and asked.altered is not None:
-                return dataclasses.replace(event, observation=dataclasses.replace(
-                    seen, altered=asked.altered, _digest=[asked.image_id]))
-            if seen is not None and seen.image_id == asked.image_id:
-                return dataclasses.replace(event, observation=seen)
         return event
 
 
@@ -775,7 +799,7 @@ class Messages:
             labelled: whether the image is on the topic of pictures with labels.
         """
         frame_id, fields = '', dict[str, Any]()
-        if isinstance(event, Observed | Asked | Proposed | ToldApart):
+        if isinstance(event, Observed | Asked | Proposed):
             seen = event.observation
             stamp_ns, frame_id, fields['image_id'] = seen.stamp_ns, seen.frame_id, seen.image_id
         if isinstance(event, Observed):
@@ -783,13 +807,12 @@ class Messages:
             fields |= {'labelled': labelled, 'published': bool(seen.image_id),
                        **self._knowledge(seen)}
         elif isinstance(event, Asked):
-            kind, fields = 'AnswerArray', {**fields, **self._put(event)}
+            kind = 'AnswerArray' if event.yes_no else 'ReplyArray'
+            fields |= self._asked_to_fields(event)
             if seen.altered is not None:
                 fields['altered'] = self.to_msg(seen.altered)
         elif isinstance(event, Proposed):
             kind, fields = 'ProposalStamped', {**fields, **self._put(event)}
-        elif isinstance(event, ToldApart):
-            kind, fields = 'InstanceArray', {**fields, **self._put(event)}
         elif isinstance(event, GoalAdopted | ProblemAdopted | ModelKnown):
             kind, fields = 'Adopted', self._adopted_to_fields(event)
         elif isinstance(event, Planned):
@@ -809,6 +832,19 @@ class Messages:
                       'after': self.time_to_msg(feedback.stamp_ns), 'seconds': event.seconds}
         return self._own(kind, header=self.header(stamp_ns, frame_id), episode_id=episode_id,
                          sequence=sequence, **fields)
+
+    def _asked_to_fields(self, event: Asked) -> dict[str, Any]:
+        """Queries and replies, as fields of a message: yes/no questions, or any in JSON."""
+        fields = self._put(event)
+        if event.yes_no:
+            return {**fields, 'questions': [self.to_msg(one) for one in event.questions],
+                    'answers': [self.to_msg(one) for one in event.answers]}
+        del fields['expected']
+        return {**fields, 'kind': event.queries[0].kind,
+                'shown': [text(f'{query.summary()}: {reply.summary()}') for query, reply in
+                          zip(event.queries, event.replies, strict=True)],
+                'queries': [text(json.dumps(one)) for one in queries_to_json(event)],
+                'replies': [text(json.dumps(one)) for one in replies_to_json(event)]}
 
     def _adopted_to_fields(self, event: GoalAdopted | ProblemAdopted | ModelKnown,
                            ) -> dict[str, Any]:
@@ -833,7 +869,6 @@ class Messages:
 
 _TOPICS = {**dict.fromkeys(_ADOPTED, topics.AGENT_ADOPTED),
            Observed: topics.AGENT_OBSERVATION, Asked: topics.AGENT_ANSWERS,
-           ToldApart: topics.AGENT_INSTANCES,
            BeliefUpdated: topics.AGENT_BELIEF, Planned: topics.AGENT_PLAN,
            Proposed: topics.AGENT_PROPOSAL, Stepped: topics.AGENT_STEP}
 
@@ -885,8 +920,10 @@ class EpisodeMessages:
             self._stamp_ns = event.observation.stamp_ns
         elif isinstance(event, Stepped):
             self._stamp_ns = event.feedback.stamp_ns
-        return _TOPICS[type(event)], make.event_to_msg(event, episode_id, number, self._stamp_ns,
-                                                       self._labelled())
+        topic = (topics.AGENT_REPLIES if isinstance(event, Asked) and not event.yes_no
+                 else _TOPICS[type(event)])
+        return topic, make.event_to_msg(event, episode_id, number, self._stamp_ns,
+                                        self._labelled())
 
 
 # without ROS

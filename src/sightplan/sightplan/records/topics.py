@@ -22,7 +22,7 @@ CAMERA_INFO = 'camera/camera_info'
 AGENT_EPISODE = f'{AGENT}/episode'
 AGENT_OBSERVATION = f'{AGENT}/observation'
 AGENT_ANSWERS = f'{AGENT}/answers'
-AGENT_INSTANCES = f'{AGENT}/instances'
+AGENT_REPLIES = f'{AGENT}/replies'
 AGENT_ADOPTED = f'{AGENT}/adopted'
 AGENT_BELIEF = f'{AGENT}/belief'
 AGENT_PLAN = f'{AGENT}/plan'
@@ -38,7 +38,7 @@ EVENTS = {
     AGENT_EPISODE: 'sightplan_interfaces/msg/EpisodeEvent',
     AGENT_OBSERVATION: 'sightplan_interfaces/msg/Observation',
     AGENT_ANSWERS: 'sightplan_interfaces/msg/AnswerArray',
-    AGENT_INSTANCES: 'sightplan_interfaces/msg/InstanceArray',
+    AGENT_REPLIES: 'sightplan_interfaces/msg/ReplyArray',
     AGENT_ADOPTED: 'sightplan_interfaces/msg/Adopted',
     AGENT_BELIEF: 'sightplan_interfaces/msg/Belief',
     AGENT_PLAN: 'sightplan_interfaces/msg/PlanStamped',

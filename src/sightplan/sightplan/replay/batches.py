@@ -81,7 +81,7 @@ class Batch:
 
 def batches(source: Source, purposes: Collection[AskPurpose] = ()) -> Iterator[Batch]:
     """The batches of an episode, in order; of some purposes only, if any are named."""
-    for moment in source.episode.timeline.of(Asked):
+    for moment in source.episode.timeline.batches:
         if not purposes or moment.event.purpose in purposes:
             yield Batch(source, moment.batch, moment.step, moment.event)
 
@@ -89,7 +89,7 @@ def batches(source: Source, purposes: Collection[AskPurpose] = ()) -> Iterator[B
 def with_batches(source: Source, change: Callable[[Batch], Asked | None]) -> Source:
     """An episode with other batches: None leaves a batch out."""
     others = {moment.number: change(batch) for moment, batch in zip(
-        source.episode.timeline.of(Asked), batches(source), strict=True)}
+        source.episode.timeline.batches, batches(source), strict=True)}
     events = [others.get(number, event) for number, event in enumerate(source.episode.events)]
     return dataclasses.replace(
         source, episode=dataclasses.replace(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sightplan.model import Asked, InputError, Observed, user_path
+from sightplan.model import InputError, Observed, user_path
 from sightplan.records import RunStore
 from sightplan.records.bag_reading import find_bags
 from sightplan.records.recorded import RecordedEpisode, read_episodes
@@ -212,7 +212,7 @@ def describe(source: Source) -> dict[str, Any]:
     """
     episode = source.episode
     timeline = episode.timeline
-    asked = timeline.events(Asked)
+    asked = [moment.event for moment in timeline.batches]
     seen = [event.observation for event in timeline.events(Observed)]
     return {
         'bag': source.name, 'episode': episode.spec.id,

@@ -309,7 +309,7 @@ def _replay(source: Source, estimators: Sequence[Estimating], truth: Truth,
             tallies: Mapping[str, _Tally]) -> int:
     """Go through one episode; returns the number of moments."""
     episode = source.episode
-    if not episode.timeline.of(Asked):
+    if not episode.timeline.batches:
         return 0
     setting = _setting(episode)
     matter = relevant_atoms(cast(Context, setting))
@@ -338,7 +338,7 @@ def moments(episode: RecordedEpisode, trackers: Sequence[Tracker]) -> Iterator[A
     for step in episode.timeline.steps:
         for moment in step.moments:
             seen = moment.observation
-            if seen is None or moment.kind not in (Observed, Asked):
+            if seen is None or (moment.kind is not Observed and moment.asked is None):
                 continue
             if moment.kind is Observed or (seen.stamp_ns, seen.image_id) != last:
                 for tracker in trackers:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightplan.domains.problem_keys import problem_key
-from sightplan.model import Asked, Atom, InputError
+from sightplan.model import Atom, InputError
 from sightplan.model.logged import LoggedAnswer
 from sightplan.replay.batches import Source, Truth
 from sightplan_belief.learning.calibration import Hindsight
@@ -84,8 +84,8 @@ def recorded(sources: Iterable[Source]) -> list[Recorded]:
             sampled[name] = isinstance(_tracker(source).belief, SampledBelief)
         if not sampled[name] or source.episode.lost:
             continue
-        origins = {(event.model, event.prompt)
-                   for event in source.episode.timeline.events(Asked)}
+        origins = {(moment.event.model, moment.event.prompt)
+                   for moment in source.episode.timeline.batches}
         if len(origins) > 1:
             raise InputError(f'{source.name}: the answers of one episode are of several models or '
                              f'prompts: {", ".join(map(str, sorted(origins)))}')

@@ -22,6 +22,7 @@ from sightplan.commands.frame import (
 )
 from sightplan.console.progress import EpisodeBar
 from sightplan.model import AskPurpose, InputError
+from sightplan.model.perception import QUESTION_PURPOSES
 
 if TYPE_CHECKING:
     from sightplan_report.labelling.local_page import LocalServer
@@ -57,8 +58,8 @@ class LabelArguments:
         metavar='NAME')
     purpose: tuple[str, ...] = option(
         (), 'only questions asked for this purpose (repeatable): '
-        f'{", ".join(purpose.value for purpose in AskPurpose)}', metavar='NAME',
-        choices=tuple(AskPurpose))
+        f'{", ".join(purpose.value for purpose in QUESTION_PURPOSES)}', metavar='NAME',
+        choices=tuple(purpose.value for purpose in QUESTION_PURPOSES))
     predicate: tuple[str, ...] = option(
         (), 'only questions about this predicate (repeatable)', metavar='NAME')
     sample: int = option(

@@ -32,6 +32,7 @@ from sightplan.model import (
     Usage,
     settings_fields,
 )
+from sightplan.model.perception import QUESTION_PURPOSES
 from sightplan.replay.asking import RECORDED, TODAY, Reply
 from sightplan.runs import RunSettings
 
@@ -96,7 +97,7 @@ class ReplayArguments:
         "are now (default: recorded)", choices=(RECORDED, TODAY), group='another model')
     purpose: tuple[str, ...] = option(
         (), 'only questions that were asked for this (repeatable; default: all)',
-        choices=tuple(AskPurpose), group='another model')
+        choices=tuple(purpose.value for purpose in QUESTION_PURPOSES), group='another model')
     limit: int | None = option(
         None, 'stop after N images; more can be asked later with the same --out', low=0,
         group='another model')
@@ -395,7 +396,7 @@ class _Command:
                 if batch.key not in answers:
                     return None
                 return batch.event if not new else dataclasses.replace(
-                    batch.event, answers=answers[batch.key], model=other.model,
+                    batch.event, replies=tuple(answers[batch.key]), model=other.model,
                     prompt=batch.event.prompt if other.reads_prompt else '', usage=None)
             with _Progress(len(self._sources.bags), 'estimating') as progress:
                 for source in self._sources.read():

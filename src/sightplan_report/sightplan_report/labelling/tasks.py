@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import Asked, AskPurpose, Atom, InputError, Observation, Question, Verdict
+from sightplan.model import AskPurpose, Atom, InputError, Observation, Question, Verdict
 from sightplan.records.bag_reading import find_bags
 from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan_report.labelling.labels import printable
@@ -98,7 +98,7 @@ class _Collector:
         """Take the questions of an episode."""
         name = episode.spec.id
         self.warnings += [f'{episode.bag}: {name}: {text}' for text in episode.warnings]
-        for event in episode.timeline.events(Asked):
+        for event in (moment.event for moment in episode.timeline.batches):
             if self._has_picture(event.observation, episode):
                 own = self._questions[event.observation.image_id]
                 for question, answer in zip(event.questions, event.answers, strict=True):

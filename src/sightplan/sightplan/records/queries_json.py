@@ -1,0 +1,78 @@
+"""The queries and replies of an event as JSON data; the observation that they are about is apart.
+
+Any kind of query is written and read; one of another package is read where that was imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from sightplan.model import (
+    BARE,
+    Answer,
+    Asked,
+    Atom,
+    GroundingPrompt,
+    InputError,
+    Observation,
+    prompt_id,
+)
+from sightplan.model import dataclass_json as codec
+from sightplan.model.query import Query, Reply
+from sightplan.queries import YesNo
+
+_OBSERVED = 'observed'
+"""Stands for the observation that the event is about."""
+_WRITERS: Mapping[Any, codec.Hook] = {
+    Atom: str, Observation: lambda seen: _OBSERVED,
+    GroundingPrompt: lambda words: prompt_id(words.name, words.sha256)}
+
+
+def queries_to_json(event: Asked) -> list[dict[str, Any]]:
+    """What was asked: pictures by their ids, prompts by name and hash."""
+    return [query.to_json(hooks=_WRITERS) for query in event.queries]
+
+
+def replies_to_json(event: Asked) -> list[dict[str, Any]]:
+    """What was replied."""
+    return [reply.to_json(hooks=_WRITERS) for reply in event.replies]
+
+
+def read_asked(queries: Sequence[Mapping[str, Any]], replies: Sequence[Mapping[str, Any]],
+               seen: Observation) -> tuple[tuple[Query[Any], ...], tuple[Reply, ...]]:
+    """Queries and replies out of JSON data.
+
+    Prompts come with name and hash and without their words, pictures that are not that of the
+    observation without their pixels.
+
+    Args:
+        queries: see ``queries_to_json``.
+        replies: one for each query.
+        seen: the observation that the event is about.
+
+    Raises:
+        InputError: they are something else, or of a kind that nobody has imported.
+    """
+    if len(queries) != len(replies):
+        raise InputError(f'{len(queries)} queries with {len(replies)} replies')
+
+    def picture(name: str) -> NDArray[Any]:
+        return (seen.image if seen.image is not None and seen.image_id == name
+                else codec.PictureElsewhere(name))
+
+    hooks: Mapping[Any, codec.Hook] = {
+        Atom: Atom.parse, Observation: lambda _: seen, GroundingPrompt: named_prompt}
+    asked = tuple(Query.from_json(one, picture, hooks=hooks) for one in queries)
+    replied = tuple(
+        codec.decode(Answer if isinstance(query, YesNo) else query.reply_type, one, picture,
+                     hooks=hooks) for query, one in zip(asked, replies, strict=True))
+    return asked, replied
+
+
+def named_prompt(name: str) -> GroundingPrompt:
+    """A prompt without its words, of the name and hash that ``prompt_id`` gives."""
+    name, _, sha256 = name.partition('@')
+    return GroundingPrompt(name, sha256=sha256) if name else BARE
