@@ -52,7 +52,7 @@ from paths_features import (
 )
 from paths_results import update
 from sightplan_models._embedded_paths_network import Network
-from sightplan_suites.patheval.asking import GIVEN, Names, random_names
+from sightplan_suites.patheval.asking import PLAIN_NAMES, Names, random_names
 from sightplan_suites.patheval.items import Item
 from sightplan_suites.paths.scenarios import load_scenarios
 
@@ -205,7 +205,7 @@ def batch_of(items: Sequence[Item], pictures: Pictures, scale: Scale,
 def named(inputs: Inputs, at: Tensor, epoch: int) -> Tensor:
     """(N, 2, NAME_LENGTH): the names under which some items are asked in an epoch."""
     if not inputs.random:
-        return torch.tensor(name_numbers(GIVEN)).expand(len(at), -1, -1)
+        return torch.tensor(name_numbers(PLAIN_NAMES)).expand(len(at), -1, -1)
     return torch.tensor([name_numbers(random_names(epoch, f'learned {k}')) for k in at.tolist()])
 
 

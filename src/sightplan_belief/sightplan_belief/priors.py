@@ -26,7 +26,7 @@ from sightplan_belief.observation_model import (
     ObservationModel,
     read_observation_model,
 )
-from sightplan_belief.sights import SightRule, check_rule
+from sightplan_belief.visibility import VisibilityRule, check_rule
 
 FILE = 'priors.yaml'
 ANY = 'any'
@@ -63,7 +63,7 @@ class Priors(Record):
     categories: dict[str, dict[str, _Rate]] = Field(default_factory=dict)
     actions: dict[str, ActionReliability] = Field(default_factory=dict)
     answers: dict[str, AnswerRates] = Field(default_factory=dict)
-    sights: tuple[SightRule, ...] = ()
+    sights: tuple[VisibilityRule, ...] = ()
     rejection: _Rate = 0.03
     execution_if_inapplicable: _Rate = 0.001
 

@@ -28,10 +28,10 @@ from sightplan.model.odds import log_odds, probabilities
 from sightplan_belief.estimator import FAINT, Estimator, Evidence
 from sightplan_belief.joint_belief import FilterSettings, JointBelief
 from sightplan_belief.priors import Priors, situation_of
-from sightplan_belief.sights import Sights
 from sightplan_belief.solver import Bools, Floats
 from sightplan_belief.state_sampling import FIRST_STEPS, Proposals, first_sample, log_odds_within
 from sightplan_belief.trajectories import History, Trajectories
+from sightplan_belief.visibility import Visibility
 
 _OUTCOMES = 0.1  # fraction of the steps that reconsider an action's outcome
 _STEPS = 60
@@ -62,7 +62,7 @@ class SampledBelief(JointBelief):
         self._answered = self._images.setdefault('', {})
         self._proposals = Proposals(self.atoms)
         self._moved = False
-        self._sights: Sights | None = None
+        self._sights: Visibility | None = None
         # Situations of each atom so far, in order.
         self._situations: list[list[str]] = [[] for _ in self.atoms]
         self._granted: dict[int, bool] = {}  # facts provided before the first action
@@ -152,7 +152,8 @@ class SampledBelief(JointBelief):
         say.
         """
         if self._sights is None:
-            self._sights = self._history.sights = Sights(priors.sights, self.atoms, self._batch)
+            self._sights = self._history.sights = Visibility(
+                priors.sights, self.atoms, self._batch)
         self._history.see(visible)
         self._update()
         changed = self._history.changed

@@ -24,7 +24,7 @@ from sightplan.domains.batches import BatchModel
 from sightplan.model import Action, Atom, FeedbackStatus, Verdict
 from sightplan_belief.estimator import CERTAIN, Evidence
 from sightplan_belief.observation_model import HIGH, LOW, ObservationModel
-from sightplan_belief.sights import Sights
+from sightplan_belief.visibility import Visibility
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -82,7 +82,7 @@ class _Columns(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Happened:
+class _ActionResult:
     action: Action
     executed: bool
     # What may have become of it: their log probabilities, and from the third on which columns
@@ -92,7 +92,7 @@ class _Happened:
 
 
 @dataclass(frozen=True, slots=True)
-class _Granted:
+class _Provided:
     columns: NDArray[np.intp]
     values: Bools
     cost: float  # cost of each contradicted column [nats]
@@ -147,15 +147,15 @@ class History:
         self._names = names
         self.prior = np.zeros(len(atoms))  # log odds of each atom at the start
         self.changed = np.zeros(len(atoms), np.bool_)  # what actions may have changed since
-        self._events: list[_Happened | _Granted | None] = [None]  # None: a new picture
-        self.executed: list[_Happened] = []
+        self._events: list[_ActionResult | _Provided | None] = [None]  # None: a new picture
+        self.executed: list[_ActionResult] = []
         self._looks = 1
         self._answers: list[_Answer] = []
         self._columns: _Columns | None = None  # cached data of the answers; made anew after each
         # Number of answers about each answer's things on its picture.
         self._related: list[int] = []
         self._last: dict[int, int] = {}
-        self.sights = Sights((), atoms, model)
+        self.sights = Visibility((), atoms, model)
         self._certain = certain
         self._take_rates()
 
@@ -221,7 +221,7 @@ class History:
         They hold from then on whatever went before, so that a trajectory that nothing known
         explains is right about the present nonetheless.
         """
-        self._events.append(_Granted(np.array(list(facts), np.intp),
+        self._events.append(_Provided(np.array(list(facts), np.intp),
                                      np.array(list(facts.values()), np.bool_),
                                      _SURPRISE if self.executed else CERTAIN))
 
@@ -238,7 +238,7 @@ class History:
                 chances[0] *= p
                 kept.append(columns)
         log_p = np.log(np.array(chances) / sum(chances))
-        event = _Happened(action, status is FeedbackStatus.EXECUTED, log_p, tuple(kept))
+        event = _ActionResult(action, status is FeedbackStatus.EXECUTED, log_p, tuple(kept))
         self._events.append(event)
         if event.executed:
             self.executed.append(event)
@@ -263,7 +263,7 @@ class History:
                 seen[look] = values
                 look += 1
                 continue
-            if isinstance(event, _Granted):
+            if isinstance(event, _Provided):
                 wrong = values[:, event.columns] != event.values
                 log_p = log_p - event.cost * wrong.sum(axis=1)
                 values = seen[look - 1] = _put(values, event)
@@ -303,7 +303,8 @@ class History:
         again[1] = math.log(_AGAIN)
         return np.where((outcomes[:, before] == 1)[:, None], again, log_p)
 
-    def _after(self, event: _Happened, values: Bools, outcome: Ints, applicable: Bools) -> Bools:
+    def _after(self, event: _ActionResult, values: Bools, outcome: Ints,
+               applicable: Bools) -> Bools:
         """(K, n) states after an action that was carried out."""
         after = self._model.effects(event.action, values, applicable & (outcome != 1))
         for code, columns in enumerate(event.kept[2:], 2):
@@ -440,7 +441,7 @@ class History:
         for event in self._events:
             if event is None:
                 found.append(values)
-            elif isinstance(event, _Granted):
+            elif isinstance(event, _Provided):
                 values = found[-1] = _put(values, event)
             elif event.executed:
                 values = self._after(event, values, trajectories.outcomes[:, executed],
@@ -449,7 +450,7 @@ class History:
         return np.array(found)
 
 
-def _put(values: Bools, facts: _Granted) -> Bools:
+def _put(values: Bools, facts: _Provided) -> Bools:
     """(K, n) the states with facts that hold."""
     values = values.copy()
     values[:, facts.columns] = facts.values

@@ -20,14 +20,14 @@ from sightplan.model.reading import read_file
 from sightplan_belief.commands import priors as command
 from sightplan_belief.learning.priors import Counts, answers_of, as_yaml, walk
 from sightplan_belief.priors import FILE, Priors, read_priors
-from sightplan_belief.sights import SightRule
+from sightplan_belief.visibility import VisibilityRule
 
 HOME = load_domain('household')
 PROBLEM = HOME.parse_problem("""(define (problem p) (:domain household)
   (:objects bowl_1 - movable cabinet_1 - container table_1 - object)
   (:init (inside bowl_1 cabinet_1)) (:goal (and (ontop bowl_1 table_1))))""", 'p')
 INSIDE, OPEN = Atom('inside', ('bowl_1', 'cabinet_1')), Atom('open', ('cabinet_1',))
-HIDDEN = SightRule(holds=('inside(?o, ?c)', 'not open(?c)'), in_view=False, exceptions=0.5)
+HIDDEN = VisibilityRule(holds=('inside(?o, ?c)', 'not open(?c)'), in_view=False, exceptions=0.5)
 ACT = Action('open-container', ('cabinet_1',))
 
 

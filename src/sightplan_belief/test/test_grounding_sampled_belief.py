@@ -17,7 +17,7 @@ from sightplan_belief.joint_belief import FilterSettings
 from sightplan_belief.observation_model import ActionReliability, AnswerRates, ObservationModel
 from sightplan_belief.priors import Priors
 from sightplan_belief.sampled_belief import SampledBelief
-from sightplan_belief.sights import SightRule
+from sightplan_belief.visibility import VisibilityRule
 
 HOME = load_domain('household')
 TEXT = """(define (problem p) (:domain household)
@@ -290,8 +290,9 @@ def test_it_is_a_function_of_what_it_was_told_and_not_of_the_order_of_objects():
 SITUATIONS = Priors(
     start={'inside': {'++': 0.3, '-+': 0.4, '+-': 0.02, '--': 0.45}, 'open': {'+': 0.6, '-': 0.45},
            'holding': {'+': 0.05, '-': 0.05}, 'reachable': {'+': 0.1, '-': 0.1}},
-    sights=(SightRule(holds=('inside(?o, ?c)', 'open(?c)'), in_view=True, exceptions=0.02),
-            SightRule(holds=('inside(?o, ?c)', 'not open(?c)'), in_view=False, exceptions=0.02)))
+    sights=(VisibilityRule(holds=('inside(?o, ?c)', 'open(?c)'), in_view=True, exceptions=0.02),
+            VisibilityRule(holds=('inside(?o, ?c)', 'not open(?c)'), in_view=False,
+                           exceptions=0.02)))
 HELD = SITUATIONS.model_copy(update={'start': {**SITUATIONS.start,
                                                'holding': {'+': 0.3, '-': 0.05}}})
 INSIDE = [Atom('inside', ('bowl_1', f'cabinet_{i}')) for i in (1, 2)]

@@ -315,7 +315,7 @@ _HARMLESS = {f'sensor_msgs/msg/{kind}' for kind in ('JointState', 'Image', 'Came
 """Types of topics: what is measured, and what is sent in the barrage."""
 
 
-class Beater(Node):
+class HeartbeatNode(Node):
     """Node that only sends heartbeats."""
 
     def __init__(self, name: str, needs: Sequence[str]) -> None:
@@ -334,4 +334,4 @@ class Beater(Node):
 
 
 if __name__ == '__main__':
-    run_main(lambda: Beater(sys.argv[1], sys.argv[2:]), [])
+    run_main(lambda: HeartbeatNode(sys.argv[1], sys.argv[2:]), [])

@@ -223,10 +223,10 @@ class EmbeddedDetector(ModelByKind):
                 {} if opens else _named(self.colours, found.colour[k] / own.colour_heat),
                 float(chance[k]),
                 float(_sigmoid(found.opened[k] / own.opened_heat)) if opens else None))
-        return levelled(told)
+        return with_drawer_levels(told)
 
 
-def levelled(told: Sequence[Detection]) -> list[Detection]:
+def with_drawer_levels(told: Sequence[Detection]) -> list[Detection]:
     """Update the categories of two drawers, of which one must be the upper one.
 
     That is the one whose box begins higher up in the picture, as far as the categories of both do

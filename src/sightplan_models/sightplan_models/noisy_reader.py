@@ -132,7 +132,7 @@ class Backend(ModelByKind):
     """Answers questions from readings of the true board with a model's errors."""
 
     traits = Traits('state', pixels=False, texts=True, prompt=False, history=True)
-    _told = False  # whether the unknown view was reported in the log
+    _view_reported = False  # whether the unknown view was reported in the log
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
         """Look the rates up.
@@ -158,8 +158,8 @@ class Backend(ModelByKind):
         Where it is not known, that is logged once.
         """
         view = self._known_view()
-        if not view and not self._told:
-            self._told = True
+        if not view and not self._view_reported:
+            self._view_reported = True
             _LOG.warning('noisy_reader: the view that is shown is not known, so that it errs as '
                          'on pictures in %s; set view=%s for the others', *_VIEWS)
         self._rates = rates_of(self._settings.table, view or _VIEWS[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PIL import Image
 
 from sightplan.records.recorded import RecordedEpisode
-from sightplan_report.deciding import candidates
+from sightplan_report.deciding_answers import candidates
 from sightplan_report.episode_page import Picture, small_picture
 from sightplan_report.explanation import Explanation, StepExplained
 from sightplan_report.html import render

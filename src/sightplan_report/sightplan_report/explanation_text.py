@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from sightplan_report.deciding import candidates
+from sightplan_report.deciding_answers import candidates
 from sightplan_report.explanation import (
     AskedAbout,
     Change,

@@ -26,7 +26,7 @@ from sightplan_report.html import NONE, jpeg_uri, render, seconds, words
 from sightplan_report.labels import disambiguated
 from sightplan_report.lines import EPISODE, SAMPLE
 from sightplan_report.results import Group, Line, Results, RunResults, cause_of, split_of, total
-from sightplan_report.shown import Shown, shown
+from sightplan_report.table_cells import Shown, shown
 from sightplan_report.tables import Table
 from sightplan_report.tables.common import group_cells
 
@@ -330,7 +330,7 @@ class _Section:
 def _sections(whole: Results, results: Results, tables: Sequence[Table],
               gallery: Sequence[Mapping[str, str]]) -> Iterator[_Section]:
     """The sections; ``results`` are the runs of episodes among ``whole``."""
-    shelves = grouped((table for table in tables if _says_something(table)),
+    shelves = grouped((table for table in tables if _has_content(table)),
                       lambda table: place_of(table.name))
     drawn = grouped(itertools.chain(figures(results, tables), of_suites(whole)),
                     lambda pair: pair[0])
@@ -344,7 +344,7 @@ def _sections(whole: Results, results: Results, tables: Sequence[Table],
             yield found
 
 
-def _says_something(table: Table) -> bool:
+def _has_content(table: Table) -> bool:
     """Whether any column of results has a value: not so where nothing was scored."""
     results = [column.key for column in table.columns
                if column.kind not in ('text', 'bool', 'count')

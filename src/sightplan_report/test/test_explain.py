@@ -31,7 +31,7 @@ from sightplan.replay.batches import Source
 from sightplan.runs import RunSettings, run
 from sightplan_report import explanation
 from sightplan_report.commands.explain import _settings
-from sightplan_report.deciding import decide
+from sightplan_report.deciding_answers import decide
 from sightplan_report.explaining import NO_BAG, explain, explain_line
 from sightplan_report.explanation_page import page
 from sightplan_report.explanation_text import text_of

@@ -13,7 +13,7 @@ from sightplan.model import InputError
 from sightplan_report import figures
 from sightplan_report.page import FEW, Settings, build, choose, one_episode, place_of
 from sightplan_report.results import gather
-from sightplan_report.shown import number_text, shown
+from sightplan_report.table_cells import number_text, shown
 from sightplan_report.tables import Column, Table, make_tables
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror=alert(2)> "\' {{ 7*7 }} &amp;'

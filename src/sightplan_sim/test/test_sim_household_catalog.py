@@ -11,8 +11,8 @@ from sightplan_arm.geometry import rotation_from_rpy
 from sightplan_sim.household import catalog
 from sightplan_sim.household.meshes import KINDS, mesh_of, unit_mesh
 from sightplan_sim.household.render import triangles
+from sightplan_sim.household.rotations import joint_frame
 from sightplan_sim.household.shapes import Part
-from sightplan_sim.household.turns import joint_frame
 
 KIND_OF = {**dict.fromkeys(catalog.CONTAINERS, 'container'),
            **dict.fromkeys(catalog.FURNITURE, 'object'),

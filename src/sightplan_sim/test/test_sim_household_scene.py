@@ -7,9 +7,9 @@ import pytest
 
 from household_cases import block, cabinet, chest, home, table
 from sightplan.model import WorldError
+from sightplan_sim.household.rotations import about, euler, matrix, quaternion, turn
 from sightplan_sim.household.scene import FLOOR, Scene
 from sightplan_sim.household.shapes import Link, Model, Part, Placed
-from sightplan_sim.household.turns import about, euler, matrix, quaternion, turn
 
 
 @pytest.fixture(scope='module')

@@ -11,7 +11,7 @@ from sightplan_sim.tabletop.cabinet import DRAWERS, HANDLES, drawer_rooms, swept
 from sightplan_sim.tabletop.catalogue import CATEGORIES, FURNITURE, colours_of, make_thing
 from sightplan_sim.tabletop.draw import Draw
 from sightplan_sim.tabletop.grounded_scenes import box_of, make_source
-from sightplan_sim.tabletop.holding import Holder, holders
+from sightplan_sim.tabletop.holders import Holder, holders
 from sightplan_sim.tabletop.shapes import Placed, Pose
 from sightplan_sim.tabletop.table import Table, footprint, sample_table
 from sightplan_sim.tabletop.true_places import spot, thing_box

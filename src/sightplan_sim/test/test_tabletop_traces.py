@@ -11,9 +11,9 @@ import tabletop_cases as cases
 from sightplan.model.errors import InputError
 from sightplan.model.scene import TraceTask
 from sightplan_sim.tabletop import Placed, Pose, make_source, sample_table
-from sightplan_sim.tabletop.following import Follower
 from sightplan_sim.tabletop.paths import CLEARANCE_M, Plane
 from sightplan_sim.tabletop.table import convex_gap, footprint, footprint_of
+from sightplan_sim.tabletop.trace_following import Follower
 from sightplan_sim.tabletop.traces import in_picture, to_picture, to_table
 
 

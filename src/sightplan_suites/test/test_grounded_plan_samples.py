@@ -76,7 +76,7 @@ def test_what_a_method_sees_tells_nothing_of_the_plan():
 
 def test_the_suite_has_150_of_each_by_default():
     settings = samples.Settings()
-    assert (settings.count, len(samples.SPLITS), len(records.KINDS)) == (150, 3, 2)
+    assert (settings.count, len(samples.SPLITS), len(records.INSTRUCTION_KINDS)) == (150, 3, 2)
     assert len(samples.samples('short', {}).items) == 300
 
 
@@ -210,7 +210,7 @@ def test_a_run_asks_and_scores(tmp_path):
     summary, lines = run(tmp_path / 'run')
     assert summary['items'] == 18 and summary['errors'] == 0 and summary['unread'] == 6
     assert set(summary['by_part']) == {f'{horizon}/{kind}' for horizon in records.HORIZONS
-                                       for kind in records.KINDS}
+                                       for kind in records.INSTRUCTION_KINDS}
     assert summary['measures']['tsr']['value'] == 0.0 and summary['grasp_criterion'] == 'iou'
     assert summary['causes']['unread'] == 6 and sum(summary['causes'].values()) == 18
     json.dumps(lines)

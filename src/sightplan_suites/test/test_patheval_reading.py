@@ -14,17 +14,17 @@ from sightplan.runs.suite_parts import Unread
 from sightplan_suites.patheval import reading, report, scoring
 from sightplan_suites.paths.descriptors import KEYS, NAMES
 
-GIVEN = ('Path 1', 'Path 2')
+PLAIN_NAMES = ('Path 1', 'Path 2')
 NEUTRAL = ('Xu2q', 'fP48')
 
 
-def sample(asks: str = 'choice', options: tuple[str, str] = GIVEN, **details: Any) -> Sample:
+def sample(asks: str = 'choice', options: tuple[str, str] = PLAIN_NAMES, **details: Any) -> Sample:
     count = {'choice': 1, 'perception': 7, 'needed': 0}[asks]
     return Sample('a', 'test', 'map', ('text',), details={'asks': asks, **details},
                   choices=(Choice(options),) * count)
 
 
-def both(text: str, options: tuple[str, str] = GIVEN) -> tuple[int | None, int | None]:
+def both(text: str, options: tuple[str, str] = PLAIN_NAMES) -> tuple[int | None, int | None]:
     try:
         found = reading.read(text, sample(options=options))
     except Unread:
@@ -90,7 +90,7 @@ def test_lists_of_descriptors(text: str, strict: Any, lenient: Any) -> None:
 
 
 @pytest.mark.parametrize('asks', ['choice', 'perception', 'needed'])
-@pytest.mark.parametrize('options', [GIVEN, NEUTRAL])
+@pytest.mark.parametrize('options', [PLAIN_NAMES, NEUTRAL])
 def test_what_is_true_and_what_is_drawn_is_read(asks: str, options: tuple[str, str]) -> None:
     item = sample(asks, options)
     truth: Any = {'choice': {'better': 1}, 'needed': {'needed': ['path_length']}, 'perception': {

@@ -20,7 +20,7 @@ from sightplan.domains import Domain
 from sightplan.model import Action, Atom, EpisodeSpec, FeedbackStatus, Observation, Problem, State
 from sightplan_belief.learning.rollouts import random_action
 from sightplan_belief.priors import ANY, category_of, read_priors, situation_of
-from sightplan_belief.sights import SightRule, cases_of
+from sightplan_belief.visibility import VisibilityRule, cases_of
 
 _MANY, _RARE = 100, 0.1
 """A category gets its own rate if it was seen this often, and its rate is below this fraction of
@@ -91,7 +91,7 @@ class Counts:
                 self.effects[action.name, atom.predicate, 'all'] += 1
                 self.effects[action.name, atom.predicate, 'done'] += done[atom]
 
-    def sight(self, rules: Sequence[SightRule], atoms: Sequence[Atom], seen: Observation,
+    def sight(self, rules: Sequence[VisibilityRule], atoms: Sequence[Atom], seen: Observation,
               state: State) -> None:
         """Count what is in view where rules say so."""
         if seen.visible_objects is None:
@@ -175,7 +175,7 @@ def answers_of(tables: Iterable[Mapping[str, tuple[float, float]]],
 
 
 def as_yaml(counts: Counts, answers: Mapping[str, Mapping[str, float]], origin: str,
-            rules: Sequence[SightRule] = ()) -> str:
+            rules: Sequence[VisibilityRule] = ()) -> str:
     """The text of a ``priors.yaml``; rates with half a case added on either side."""
     tables: dict[str, dict[str, dict[str, float]]] = {'start': {}, 'later': {}}
     for when, predicate, situation, what in sorted(counts.atoms):

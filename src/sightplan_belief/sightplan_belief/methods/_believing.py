@@ -35,7 +35,7 @@ from sightplan_belief.estimator import Estimator, EstimatorSettings, Evidence
 from sightplan_belief.joint_belief import FilterSettings, JointBelief
 from sightplan_belief.listed_belief import FactorisedBelief, ListedBelief
 from sightplan_belief.methods._estimators import Estimators
-from sightplan_belief.methods._prospect import Prospect
+from sightplan_belief.methods._plan_values import PlanEvaluator
 from sightplan_belief.priors import Priors, read_priors
 from sightplan_belief.sampled_belief import SampledBelief
 from sightplan_belief.solver import Bools
@@ -148,9 +148,9 @@ def expect(belief: JointBelief, domain: Domain, observation: Observation | None,
                   None if observation is None else observation.visible_objects)
 
 
-def take_in(belief: JointBelief, domain: Domain, observation: Observation, first: bool,
-            settings: BelievingSettings) -> None:
-    """Take in an observation: which picture it is, what is in view, and facts that are granted."""
+def condition_on(belief: JointBelief, domain: Domain, observation: Observation, first: bool,
+                 settings: BelievingSettings) -> None:
+    """Condition a belief on an observation: its picture, visible objects and privileged facts."""
     belief.observe(observation.image_id)
     if first:
         expect(belief, domain, observation, settings)
@@ -159,9 +159,9 @@ def take_in(belief: JointBelief, domain: Domain, observation: Observation, first
     belief.provide(observation.privileged_facts)
 
 
-def know_model(belief: JointBelief, context: Context, estimators: Estimators,
-               settings: BelievingSettings, model: str, prompt: str) -> bool:
-    """Let a belief go on with the rates that the domain has of the model that answers.
+def use_rates_of_model(belief: JointBelief, context: Context, estimators: Estimators,
+                       settings: BelievingSettings, model: str, prompt: str) -> bool:
+    """Switch a belief to the error rates that the domain has of the answering model.
 
     Args:
         belief: of the episode, before its first answer.
@@ -188,8 +188,8 @@ class BelievingPolicy:
     question is worth ``min_gain``; act; move the belief by the action model; take a new picture,
     and ask again. The goal is accepted at probability ``accept``. Below, of the plans from the
     likeliest states that fit the budget the one is followed that promises most in all likely
-    states (``_prospect``); where none promises more than to end, another view is sought, and the
-    episode ends.
+    states (``_plan_values``); where none promises more than to end, another view is sought, and
+    the episode ends.
     """
 
     needs_truth = False
@@ -228,7 +228,7 @@ class BelievingPolicy:
         self._refused: set[Action] = set()  # since the last action that was carried out
         self._relevant = relevant_atoms(context)
         self._goal_atoms = frozenset(literal.atom for literal in context.problem.goal)
-        self._prospect: Prospect | None = None
+        self._plan_values: PlanEvaluator | None = None
         self._filter = make_filter(context, self._estimators, self._settings)
         if not self.needs_grounder:
             expect(self._filter, context.domain, None, self._settings)
@@ -300,17 +300,17 @@ class BelievingPolicy:
 
     def _candidate(self, context: Context) -> tuple[Action, ...]:
         """The actions to begin with that promise most; empty: nothing is worth doing."""
-        if self._prospect is None:
+        if self._plan_values is None:
             def plan(state: State) -> tuple[Action, ...] | None:
                 if state not in self._plans:
                     self._plans[state] = self._search(context, state)
                 found = self._plans[state]
                 return None if isinstance(found, Stop) else found
 
-            self._prospect = Prospect(context.model, context.problem, plan, self._filter.success,
-                                      self._settings.worth)
-        return self._prospect.best(self._likely(), self._left(context), frozenset(self._refused),
-                                   tuple(self._queue)).plan
+            self._plan_values = PlanEvaluator(
+                context.model, context.problem, plan, self._filter.success, self._settings.worth)
+        return self._plan_values.best(self._likely(), self._left(context),
+                                      frozenset(self._refused), tuple(self._queue)).plan
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
         """Move the belief, look, and ask what matters now."""
@@ -339,7 +339,8 @@ class BelievingPolicy:
         if self.needs_grounder or context.spec.privileged is not Privileged.NONE:
             self._observation = context.observe()
             if self.needs_grounder:
-                take_in(self._filter, context.domain, self._observation, first, self._settings)
+                condition_on(self._filter, context.domain, self._observation, first,
+                             self._settings)
             else:
                 self._filter.observe('')
                 self._filter.provide(self._observation.privileged_facts)
@@ -385,19 +386,19 @@ class BelievingPolicy:
         answers = context.ask(atoms, purpose, [atom in state for atom in atoms], action,
                               self._observation)
         self._check_calibration(context)
-        self._know_model(context)
+        self._use_rates_of_model(context)
         self._filter.answer([
             Evidence(a.atom, a.verdict, self._observation.image_id, a.p_yes, a.p_no)
             for a in answers])
         self._filter.escape()
         self._publish(context)
 
-    def _know_model(self, context: Context) -> None:
+    def _use_rates_of_model(self, context: Context) -> None:
         """Once it has answered for the first time, take the rates that the domain has of it.
 
         Not before: there are grounders on ROS that cannot say earlier which model they have.
         """
-        if not self._knows_model and know_model(
+        if not self._knows_model and use_rates_of_model(
                 self._filter, context, self._estimators, self._settings,
                 context.answering_model, context.answering_prompt):
             context.model_known(context.answering_model, context.answering_prompt)

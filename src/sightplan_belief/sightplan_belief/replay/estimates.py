@@ -39,7 +39,12 @@ from sightplan.model import (
 from sightplan.records.recorded import RecordedEpisode
 from sightplan.replay.batches import Source, Truth
 from sightplan_belief.estimator import FAINT, Evidence
-from sightplan_belief.methods._believing import know_model, make_filter, relevant_atoms, take_in
+from sightplan_belief.methods._believing import (
+    condition_on,
+    make_filter,
+    relevant_atoms,
+    use_rates_of_model,
+)
 from sightplan_belief.methods._estimators import Estimators
 from sightplan_belief.observation_model import ObservationModel
 
@@ -171,14 +176,14 @@ class Filtered:
 
     def observe(self, seen: Observation, moved: bool) -> None:
         """Take in an observation; see ``Tracker``."""
-        take_in(self.belief, self._setting.domain, seen, not self._begun and not moved,
+        condition_on(self.belief, self._setting.domain, seen, not self._begun and not moved,
                 self._settings)
         self._begun = True
 
     def answer(self, event: Asked) -> None:
         """Take in a batch of answers; see ``Tracker``."""
         if not self._knows_model:  # as the method does
-            know_model(self.belief, cast(Context, self._setting), self._estimators,
+            use_rates_of_model(self.belief, cast(Context, self._setting), self._estimators,
                        self._settings, event.model, event.prompt)
         self._knows_model = True
         self.belief.answer([

@@ -101,7 +101,7 @@ def _is_json(text: str) -> bool:
 # ----------------------------------------------------------------------------- answers and plans
 
 
-class _Says(ModelByKind):
+class _FixedReplyModel(ModelByKind):
     """A model that always replies a given text."""
 
     name = 'says'
@@ -124,7 +124,7 @@ def _answers() -> Iterator[Target]:
 
     def wishes(text: str) -> None:
         from sightplan_suites.paths.wishes import understand
-        understand(_Says(text), 'carry a full glass')
+        understand(_FixedReplyModel(text), 'carry a full glass')
 
     yield from _target('answers to yes/no questions', _YES_NO, read)
     yield from _target('what a task in words wants', _YES_NO, wishes)
@@ -146,7 +146,7 @@ def _proposals() -> Iterator[Target]:
     def read(text: str, name: str, prompt: str) -> Outcome | None:
         from sightplan.planning.visual import BackendVisualPlanner
         domain, task, seen = _task(name, prompt)
-        planner = BackendVisualPlanner(_Says(text), domain)
+        planner = BackendVisualPlanner(_FixedReplyModel(text), domain)
         proposal = planner.propose(seen, task)
         (proposal.message + proposal.named + proposal.explanation + proposal.text).encode()
         return None if proposal.status is ProposalStatus.PLANNED else Outcome.REFUSED

@@ -109,7 +109,7 @@ def _explained(found: Found, episode: RecordedEpisode, arguments: ExplainArgumen
                ) -> Explanation:
     from sightplan.records.bag_reading import open_bag
     from sightplan.records.behaviour_tree import read_tree
-    from sightplan_report.deciding import decide
+    from sightplan_report.deciding_answers import decide
     from sightplan_report.explaining import explain as explain_episode
     from sightplan_report.replay.decisions import Decisions, NotRepeatedError
     from sightplan_report.replay.episodes import line_of

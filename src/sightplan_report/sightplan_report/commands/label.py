@@ -142,7 +142,7 @@ def _label(arguments: LabelArguments) -> Result:
     try:
         _warn((*file.warnings, *tasks.warnings))
         session = LabellingSession(tasks, file, arguments.who, arguments.show_answers)
-        with LabelServer(session, arguments.port, _Counter(lambda: session.labelled,
+        with LabelServer(session, arguments.port, _LabelCounter(lambda: session.labelled,
                                                            tasks.questions)) as server:
             note(f'{tasks.questions} questions about {len(tasks.images)} pictures; '
                  f'{session.labelled} labelled by {arguments.who or "you"} already\n'
@@ -170,7 +170,7 @@ def _tasks(arguments: LabelArguments) -> Tasks:
                   arguments.sample, arguments.seed, arguments.limit)
 
 
-class _Counter:
+class _LabelCounter:
     """Line on a terminal with the number of labelled questions."""
 
     def __init__(self, labelled: Callable[[], int], of: int) -> None:

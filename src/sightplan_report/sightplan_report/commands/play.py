@@ -158,7 +158,7 @@ def _played(settings: RunSettings, game: Game, bar: ProgressBar,
             time.sleep(_POLL_S)
         if not running.done():
             bar.say(f'open {server.url}\nCtrl-C ends')
-            serve(server, not arguments.no_browser, _Over(game, running))
+            serve(server, not arguments.no_browser, _PlayIsOver(game, running))
             game.close()
         return running.result()
 
@@ -171,8 +171,9 @@ def _start(settings: RunSettings, game: Game, bar: ProgressBar) -> Future[dict[s
 
     def work() -> None:
         try:
-            found.set_result(run(settings, _Together(bar, game), cancelled=lambda: game.closed,
-                                 recorders=[game], policy=Policy(Settings(), game)))
+            found.set_result(run(
+                settings, _CompositeProgress(bar, game), cancelled=lambda: game.closed,
+                recorders=[game], policy=Policy(Settings(), game)))
         except BaseException as error:
             found.set_exception(error)
         game.ended()
@@ -180,7 +181,7 @@ def _start(settings: RunSettings, game: Game, bar: ProgressBar) -> Future[dict[s
     return found
 
 
-class _Over:
+class _PlayIsOver:
     """Check whether nothing is left to play, and the page was told or has stopped asking."""
 
     def __init__(self, game: Game, running: Future[dict[str, Any]]) -> None:
@@ -195,7 +196,7 @@ class _Over:
         return self._game.end_shown or now > self._until
 
 
-class _Together:
+class _CompositeProgress:
     """Progress for the terminal first, then for the page, which may wait.
 
     The terminal tells no more than the page: no names of puzzles, and not how they ended.

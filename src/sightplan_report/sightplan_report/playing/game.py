@@ -55,8 +55,8 @@ VERDICTS = {StopReason.GOAL_REACHED: 'solved', StopReason.GAVE_UP: 'given up',
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
-    """A move, or the end; ``line`` numbers the lines and clicks that wishes come from."""
+class _Entry:
+    """A move, or the end; ``line`` numbers the lines and clicks of the person."""
 
     what: Action | Stop
     line: int
@@ -73,15 +73,15 @@ class _Puzzle:
     example: str = ''
     goal: dict[str, Any] | None = None
     now: dict[str, Any] | None = None
-    queue: deque[_Wish] = field(default_factory=deque)
-    under_way: _Wish | None = None
+    queue: deque[_Entry] = field(default_factory=deque)
+    under_way: _Entry | None = None
     lines: int = 0
     log: list[dict[str, str]] = field(default_factory=list)
     verdict: str = ''
 
     @property
     def waiting(self) -> int:
-        """Number of wishes that are not carried out yet."""
+        """Number of entries that are not carried out yet."""
         return len(self.queue) + (self.under_way is not None)
 
 
@@ -178,7 +178,7 @@ class Game(EventHandler):
                     puzzle.queue = deque(one for one in puzzle.queue if one not in dropped)
             puzzle.log.append({'words': self._hand.words(action), 'refused': note})
             puzzle.now = self._view(observation, 'active')
-            self._tell()
+            self._notify()
 
     def on_ended(self, event: EpisodeEnded) -> None:
         """Take note of the end of an episode."""
@@ -197,7 +197,7 @@ class Game(EventHandler):
         """End the game; threads that wait for the person go on."""
         with self._news:
             self._closed = True
-            self._tell()
+            self._notify()
 
     @property
     def closed(self) -> bool:
@@ -293,7 +293,7 @@ class Game(EventHandler):
             if self._phase not in (READY, OVER) or puzzle != self._number:
                 raise StaleError('this puzzle is not over')
             self._go = True
-            self._tell()
+            self._notify()
 
     # ----------------------------------------------------------------------------------- inside
 
@@ -309,9 +309,9 @@ class Game(EventHandler):
 
     def _set_phase(self, phase: str) -> None:
         self._phase = phase
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._version += 1
         self._news.notify_all()
 
@@ -331,8 +331,8 @@ class Game(EventHandler):
             raise InputError(f'these are {moves} moves, and {left} are left' if moves > 1
                              else 'no move is left')
         shown.lines += 1
-        shown.queue += [_Wish(wish, shown.lines) for wish in wishes]
-        self._tell()
+        shown.queue += [_Entry(wish, shown.lines) for wish in wishes]
+        self._notify()
 
     def _view(self, observation: Observation, what: str) -> dict[str, Any]:
         """An observation as a page shows it, JSON-ready."""

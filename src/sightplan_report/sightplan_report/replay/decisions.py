@@ -99,7 +99,7 @@ class Decisions:
         except InputError as error:
             raise NotRepeatedError(f'its method cannot be made again: {error}') from error
         self.recorded = recorded_decisions(episode)
-        self._plans = _Plans(episode, lambda: planner or self._started(search))
+        self._plans = _RecordedPlanner(episode, lambda: planner or self._started(search))
         try:
             self._check_repeats()
         except BaseException:
@@ -156,12 +156,12 @@ class Decisions:
     def _run(self, changes: Mapping[Key, Answer], until: int) -> tuple[list[Decision], int]:
         """Decisions up to a number, and the number of questions without a recorded answer."""
         episode = self._episode
-        world = _World(episode)
-        eyes = _Eyes(episode, changes, self._reads_prompt)
-        watcher = _Watcher(until, world)
+        world = _RecordedWorld(episode)
+        eyes = _RecordedGrounder(episode, changes, self._reads_prompt)
+        watcher = _DecisionRecorder(until, world)
         granted = episode.spec.privileged is not Privileged.NONE
         run_episode(episode.spec, self._policy, world, eyes, self._plans, watcher, episode.domain,
-                    goal_reached=lambda: False, privileged=_Granted() if granted else None,
+                    goal_reached=lambda: False, privileged=_RecordedFacts() if granted else None,
                     cancelled=lambda: watcher.over)
         return watcher.decisions, eyes.missing
 
@@ -219,10 +219,10 @@ def _batches(episode: RecordedEpisode) -> list[Asked]:
 # ------------------------------------------------------------------------------------ the ports
 
 
-class _Watcher(EventHandler):
+class _DecisionRecorder(EventHandler):
     """A Recorder that notes decisions, up to one."""
 
-    def __init__(self, until: int, world: _World) -> None:
+    def __init__(self, until: int, world: _RecordedWorld) -> None:
         self._until, self._world = until, world
         self.decisions: list[Decision] = []
 
@@ -243,7 +243,7 @@ class _Watcher(EventHandler):
         self.decisions.append(Decision('stop', event.reason.value))
 
 
-class _World:
+class _RecordedWorld:
     """Shows what was seen before each action, and says what the world said."""
 
     def __init__(self, episode: RecordedEpisode) -> None:
@@ -280,7 +280,7 @@ class _World:
         self._step, self._look = self._step + 1, 0
 
 
-class _Eyes:
+class _RecordedGrounder:
     """A Grounder that gives recorded answers, some of them changed."""
 
     usage = None
@@ -316,7 +316,7 @@ class _Eyes:
         return Answer(atom, Verdict.UNPARSED)
 
 
-class _Plans:
+class _RecordedPlanner:
     """A planner that gives the recorded plans, in order; later, for the same tasks.
 
     What no recorded plan is for is searched for.
@@ -340,7 +340,7 @@ class _Plans:
         return self._known[task]
 
 
-class _Granted:
+class _RecordedFacts:
     """Provides the facts that are recorded with an observation."""
 
     def provide(self, observation: Observation) -> dict[Atom, bool]:

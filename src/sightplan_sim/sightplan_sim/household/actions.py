@@ -26,10 +26,10 @@ from sightplan_sim.household.predicates import (
     true_atoms,
 )
 from sightplan_sim.household.robot import Robot
+from sightplan_sim.household.rotations import Floats
 from sightplan_sim.household.scene import Scene, Snapshot
 from sightplan_sim.household.shapes import Home
 from sightplan_sim.household.stations import ANKLE_M, Stations
-from sightplan_sim.household.turns import Floats
 
 RELEASES = 5
 """Number of spots that are tried physically before a placement fails."""

@@ -22,10 +22,10 @@ import numpy as np
 
 from sightplan_sim.household.decor import WALL
 from sightplan_sim.household.robot import RobotBody
+from sightplan_sim.household.rotations import Floats
 from sightplan_sim.household.scene import Scene
 from sightplan_sim.household.shapes import Room, Station
 from sightplan_sim.household.stations import ANKLE_M
-from sightplan_sim.household.turns import Floats
 from sightplan_suites.paths import (
     NAMES,
     WAYPOINTS,

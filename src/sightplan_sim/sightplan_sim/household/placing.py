@@ -10,9 +10,9 @@ import numpy as np
 
 from sightplan_sim.household.predicates import holders, supports
 from sightplan_sim.household.robot import Robot
+from sightplan_sim.household.rotations import Floats, turn
 from sightplan_sim.household.scene import FLOOR, Box, Scene
 from sightplan_sim.household.stations import Stations
-from sightplan_sim.household.turns import Floats, turn
 
 SAMPLES = 60
 """Spots drawn for each surface, cavity or neighbourhood."""

@@ -17,9 +17,9 @@ from sightplan.model import Atom, Problem, State
 from sightplan_sim.household.camera import Camera
 from sightplan_sim.household.homes_geometry import NEXT_TO
 from sightplan_sim.household.robot import Robot
+from sightplan_sim.household.rotations import Floats
 from sightplan_sim.household.scene import Box, Scene
 from sightplan_sim.household.shapes import BASE
-from sightplan_sim.household.turns import Floats
 from sightplan_sim.pinhole import View
 
 OPEN_FRACTION = 0.05

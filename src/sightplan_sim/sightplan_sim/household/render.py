@@ -25,8 +25,8 @@ from sightplan_sim.bullet import SCRATCH, Bullet, one_thread
 from sightplan_sim.closing import Closing
 from sightplan_sim.household.camera import Camera
 from sightplan_sim.household.meshes import mesh_of
+from sightplan_sim.household.rotations import Floats, joint_frame, quaternion, turn
 from sightplan_sim.household.shapes import Home, Model, Part, Placed, Rgb
-from sightplan_sim.household.turns import Floats, joint_frame, quaternion, turn
 from sightplan_sim.pinhole import View
 
 Pose = tuple[Floats, Floats]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from sightplan_sim.household.rotations import Floats, turn
 from sightplan_sim.household.shapes import Link, Model, Part, Placed, Rgb, Station, Vec3
-from sightplan_sim.household.turns import Floats, turn
 
 GRIPPER = ('gripper rail', 'gripper left', 'gripper right')
 """Names of the bodies that show the gripper."""

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from sightplan.model import WorldError
 from sightplan_sim.bullet import Bullet
 from sightplan_sim.closing import Closing
+from sightplan_sim.household.rotations import Floats, euler, joint_frame, matrix, quaternion, turn
 from sightplan_sim.household.shapes import BASE, Home, Model, Part, Placed, Region, Vec3
-from sightplan_sim.household.turns import Floats, euler, joint_frame, matrix, quaternion, turn
 
 FLOOR = 'the ground'
 """Name of the ground under everything; with a space, so that no PDDL object is called that."""

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from sightplan_sim.household.predicates import contents, face_distance, is_open, supports
 from sightplan_sim.household.robot import Robot
+from sightplan_sim.household.rotations import Floats
 from sightplan_sim.household.scene import Scene
 from sightplan_sim.household.shapes import BASE, Home, Station
-from sightplan_sim.household.turns import Floats
 
 Ints = NDArray[np.int64]
 

@@ -40,12 +40,12 @@ from sightplan_arm.plinths import pieces_of as plinth_pieces_of
 from sightplan_sim.arm.world import ArmedWorld, ArmEpisode
 from sightplan_sim.episodes import generator
 from sightplan_sim.pinhole import Pinhole, View
+from sightplan_sim.sliding.board_observations import Showing
 from sightplan_sim.sliding.board_world import BoardEpisode, BoardWorld
 from sightplan_sim.sliding.look import sample_look
 from sightplan_sim.sliding.pieces import read_problem
 from sightplan_sim.sliding.plinth_things import make_piece, make_table
 from sightplan_sim.sliding.settings import Settings
-from sightplan_sim.sliding.showing import Showing
 from sightplan_sim.sliding.truth import outcome_of, standing, true_atoms
 from sightplan_sim.tabletop.arm_scene import TableArm, TableCamera, TableScene
 from sightplan_sim.tabletop.shapes import Placed, Pose

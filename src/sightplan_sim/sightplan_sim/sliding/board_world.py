@@ -8,8 +8,8 @@ from typing import TypeVar
 from sightplan.domains.episodic_world import Episode, EpisodicWorld
 from sightplan.domains.sliding.boards import Board, next_atoms
 from sightplan.model import GOAL_NS, Observation, State
+from sightplan_sim.sliding.board_observations import Showing, Shown
 from sightplan_sim.sliding.settings import Settings
-from sightplan_sim.sliding.showing import Showing, Shown
 
 
 @dataclass(kw_only=True)

@@ -14,7 +14,6 @@ from sightplan_arm.plinths import (
     plinth_outline,
 )
 from sightplan_sim.tabletop.look import Look
-from sightplan_sim.tabletop.making import ball_profile
 from sightplan_sim.tabletop.shapes import (
     Box,
     Part,
@@ -26,6 +25,7 @@ from sightplan_sim.tabletop.shapes import (
     Turned,
 )
 from sightplan_sim.tabletop.table import Table
+from sightplan_sim.tabletop.thing_parts import ball_profile
 
 GEOM_KG = 0.008
 

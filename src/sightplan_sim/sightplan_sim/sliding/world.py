@@ -28,11 +28,11 @@ from sightplan.model import (
 )
 from sightplan_sim.arm.settings import refuse_without_arm
 from sightplan_sim.episodes import check_names, generator
+from sightplan_sim.sliding.board_observations import Showing
 from sightplan_sim.sliding.board_world import BoardEpisode, BoardWorld
 from sightplan_sim.sliding.look import sample_look
 from sightplan_sim.sliding.pieces import read_problem
 from sightplan_sim.sliding.settings import Settings
-from sightplan_sim.sliding.showing import Showing
 
 if TYPE_CHECKING:
     from sightplan_sim.sliding.arm_world import ArmSlidingWorld

@@ -23,7 +23,7 @@ from sightplan_sim.closing import Closing
 from sightplan_sim.meshes import Floats
 from sightplan_sim.pinhole import Pinhole, View
 from sightplan_sim.tabletop.arm_scene import TableArm, TableCamera, TableScene
-from sightplan_sim.tabletop.holding import Holder, holders, opened
+from sightplan_sim.tabletop.holders import Holder, holders, opened
 from sightplan_sim.tabletop.render import Frame
 from sightplan_sim.tabletop.shapes import Thing
 from sightplan_sim.tabletop.table import Table

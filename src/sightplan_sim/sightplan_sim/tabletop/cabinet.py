@@ -14,8 +14,8 @@ import numpy as np
 
 from sightplan_sim.meshes import Floats
 from sightplan_sim.tabletop.draw import Draw
-from sightplan_sim.tabletop.making import DARK, STEEL, WHITE, finished, mixed, part, tinted
 from sightplan_sim.tabletop.shapes import Box, Part, Rgb, Room, Slide, Thing, Tube, Vec3
+from sightplan_sim.tabletop.thing_parts import DARK, STEEL, WHITE, finished, mixed, part, tinted
 
 CABINET = 'cabinet'
 DRAWERS = ('drawer 1', 'drawer 2')

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from sightplan_sim.tabletop import cabinet, containers, goods, vessels
+from sightplan_sim.tabletop import cabinet, containers, solid_things, vessels
 from sightplan_sim.tabletop.draw import COLOURS, Draw
 from sightplan_sim.tabletop.shapes import Thing
 
@@ -48,20 +48,21 @@ CATEGORIES: Mapping[str, Category] = {
     'can': Category(vessels.can, family='cans', likely=1.5),
     'jar': Category(vessels.jar, family='cans'),
     'tray': Category(vessels.tray, family='trays'),
-    'knife': Category(goods.knife, family='cutlery'),
-    'fork': Category(goods.fork, family='cutlery'),
-    'spoon': Category(goods.spoon, family='cutlery'),
-    'spatula': Category(goods.spatula, family='cutlery'),
-    'screwdriver': Category(goods.screwdriver, family='tools'),
-    'hammer': Category(goods.hammer, family='tools'),
-    'brush': Category(goods.brush, family='tools'),
-    'scissors': Category(goods.scissors, family='scissors'),
-    'book': Category(goods.book, family='books'),
-    'box': Category(goods.box, family='boxes', likely=1.5),
-    'drawer box': Category(goods.drawer_box, family='chests', also=('box',)),
-    'banana': Category(goods.banana, ('yellow',), 'bananas', natural=True),
-    'apple': Category(goods.apple, ('red', 'green', 'yellow'), 'round things', natural=True),
-    'ball': Category(goods.ball, _BRIGHT, 'round things'),
+    'knife': Category(solid_things.knife, family='cutlery'),
+    'fork': Category(solid_things.fork, family='cutlery'),
+    'spoon': Category(solid_things.spoon, family='cutlery'),
+    'spatula': Category(solid_things.spatula, family='cutlery'),
+    'screwdriver': Category(solid_things.screwdriver, family='tools'),
+    'hammer': Category(solid_things.hammer, family='tools'),
+    'brush': Category(solid_things.brush, family='tools'),
+    'scissors': Category(solid_things.scissors, family='scissors'),
+    'book': Category(solid_things.book, family='books'),
+    'box': Category(solid_things.box, family='boxes', likely=1.5),
+    'drawer box': Category(solid_things.drawer_box, family='chests', also=('box',)),
+    'banana': Category(solid_things.banana, ('yellow',), 'bananas', natural=True),
+    'apple': Category(solid_things.apple, ('red', 'green', 'yellow'), 'round things',
+                      natural=True),
+    'ball': Category(solid_things.ball, _BRIGHT, 'round things'),
 }
 """Categories of small things, by the word for them."""
 

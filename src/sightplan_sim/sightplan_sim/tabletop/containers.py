@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sightplan_sim.tabletop.draw import Draw
-from sightplan_sim.tabletop.making import finished, part, tinted
 from sightplan_sim.tabletop.shapes import Box, Room, Thing
+from sightplan_sim.tabletop.thing_parts import finished, part, tinted
 
 
 def crate(draw: Draw, colour: str) -> Thing:

@@ -11,10 +11,10 @@ from sightplan.model.errors import InputError
 from sightplan.model.region import Point
 from sightplan.model.scene import Piece, PointingScene, TraceTask
 from sightplan_sim.closing import Closing
-from sightplan_sim.tabletop.following import Follower
 from sightplan_sim.tabletop.render import Painter
 from sightplan_sim.tabletop.table import Table, sample_table
 from sightplan_sim.tabletop.tasks import Asker
+from sightplan_sim.tabletop.trace_following import Follower
 from sightplan_sim.tabletop.traces import ask_traces
 from sightplan_sim.tabletop.visible import Visible
 

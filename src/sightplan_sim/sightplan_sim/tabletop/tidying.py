@@ -37,7 +37,7 @@ Steps = list[tuple[Fact, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _ReferredClause:
     """A clause with its words' references.
 
     Attributes:
@@ -105,13 +105,14 @@ def tidying(arrangement: Arrangement) -> Tidying:
     said = []
     for clause in arrangement.clauses:
         pairs = [referring.refer(pool) for pool, _ in clause.goods]
-        said.append(_Said(clause, tuple(one for one, _ in pairs), tuple(two for _, two in pairs)))
+        said.append(_ReferredClause(
+            clause, tuple(one for one, _ in pairs), tuple(two for _, two in pairs)))
     teller = Teller(table, rng)
     return Tidying(arrangement, (_task(said, True, teller), _task(said, False, teller)),
                    _spots(arrangement, said))
 
 
-def _spots(arrangement: Arrangement, said: list[_Said]) -> tuple[Spot, ...]:
+def _spots(arrangement: Arrangement, said: list[_ReferredClause]) -> tuple[Spot, ...]:
     moved: dict[str, list[str]] = {}
     for one in said:
         for name, destination in one.placements():
@@ -126,7 +127,7 @@ def _spots(arrangement: Arrangement, said: list[_Said]) -> tuple[Spot, ...]:
     return tuple(found)
 
 
-def _task(said: list[_Said], explicit: bool, teller: Teller) -> TidyTask:
+def _task(said: list[_ReferredClause], explicit: bool, teller: Teller) -> TidyTask:
     clauses, steps, blocks, references = [], [], [], []
     for one in said:
         chosen = one.explicit if explicit else one.implicit
@@ -142,7 +143,7 @@ def _task(said: list[_Said], explicit: bool, teller: Teller) -> TidyTask:
                     Meaning(tuple(steps), tuple(references)), tuple(blocks))
 
 
-def _steps(one: _Said) -> Steps:
+def _steps(one: _ReferredClause) -> Steps:
     """Steps that explicit words demand, in order."""
     drawer, action = one.clause.drawer, one.clause.action
     steps: Steps = []
@@ -165,7 +166,7 @@ def _undone(steps: Steps) -> set[Fact]:
             if fact.kind is FactKind.OPEN and fact.target in closed}
 
 
-def _blocks(one: _Said) -> list[NamedBlock]:
+def _blocks(one: _ReferredClause) -> list[NamedBlock]:
     drawer, action = one.clause.drawer, one.clause.action
     blocks = []
     if action in (STOW, LEAVE, OPEN):

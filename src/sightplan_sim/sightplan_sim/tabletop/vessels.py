@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from sightplan_sim.tabletop.draw import Draw
-from sightplan_sim.tabletop.making import (
+from sightplan_sim.tabletop.shapes import Box, Part, Points2, Rgb, Room, Thing, Tube, Turned, Vec3
+from sightplan_sim.tabletop.thing_parts import (
     DARK,
     IRON,
     STEEL,
@@ -28,7 +29,6 @@ from sightplan_sim.tabletop.making import (
     tinted,
     walls,
 )
-from sightplan_sim.tabletop.shapes import Box, Part, Points2, Rgb, Room, Thing, Tube, Turned, Vec3
 
 
 def _vessel(draw: Draw, rgb: Rgb, outer: Points2, thickness: float, floor: float,

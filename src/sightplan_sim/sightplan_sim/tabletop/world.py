@@ -43,7 +43,7 @@ from sightplan_sim.tabletop.arm_scene import TableArm, TableCamera, TableScene
 from sightplan_sim.tabletop.arrangements import HORIZONS
 from sightplan_sim.tabletop.cabinet import CABINET
 from sightplan_sim.tabletop.grounded_scenes import make_source, pieces, true_thing
-from sightplan_sim.tabletop.holding import HAND, IN, ON, Holder, holders, opened
+from sightplan_sim.tabletop.holders import HAND, IN, ON, Holder, holders, opened
 from sightplan_sim.tabletop.tidy_problems import SURFACES, TABLE, object_name, problem_of
 from sightplan_sim.tabletop.visible import Visible
 

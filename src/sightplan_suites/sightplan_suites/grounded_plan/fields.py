@@ -26,7 +26,7 @@ class FieldTable(Record):
     prediction: dict[str, tuple[str, ...]]
 
 
-class _More(Record):
+class _FieldOverrides(Record):
     """Optional field names that a data folder overrides."""
 
     record: dict[str, tuple[str, ...]] = pydantic.Field({})
@@ -48,7 +48,7 @@ def field_table(folder: Path | None = None) -> FieldTable:
     path = None if folder is None else folder / FILE
     if path is None or not path.is_file():
         return shipped
-    more = read_file(_More, path)
+    more = read_file(_FieldOverrides, path)
     found: dict[str, dict[str, tuple[str, ...]]] = {}
     for part in FieldTable.model_fields:
         known, added = getattr(shipped, part), getattr(more, part)

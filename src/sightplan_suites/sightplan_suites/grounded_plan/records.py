@@ -51,8 +51,7 @@ EPISODES, IMAGES, DEPTH = 'episodes.jsonl', 'images', 'depth'
 SHORT, MEDIUM, LONG = 'short', 'medium', 'long'
 HORIZONS = {SHORT: (1, 4), MEDIUM: (5, 8), LONG: (9, 26)}
 """Fewest and most primitives of the paper's three horizons."""
-KINDS = ('explicit', 'implicit')
-"""Of instructions."""
+INSTRUCTION_KINDS = ('explicit', 'implicit')
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class Item:
     @property
     def kind(self) -> str:
         """Kind of the instruction: explicit or implicit."""
-        return KINDS[0] if self.task.explicit else KINDS[1]
+        return INSTRUCTION_KINDS[0] if self.task.explicit else INSTRUCTION_KINDS[1]
 
 
 def horizon_of(primitives: int) -> str:
@@ -250,7 +249,7 @@ class _Reader:
         if 'plan' not in entry:
             raise Unusable(where, 'plan is missing (add it)')
         kind = row.instruction_type.strip().lower()
-        if kind not in KINDS:
+        if kind not in INSTRUCTION_KINDS:
             raise Unusable(where, f'instruction_type = {row.instruction_type!r} must be explicit '
                            'or implicit')
         if not row.instruction.strip():
@@ -264,7 +263,7 @@ class _Reader:
         plan = RecordPlan(entry.get('plan'), row.coords, size, self.table, where,
                           row.place_tolerance)
         blocks, notes = plan.blocks(), plan.notes
-        task = GroundedPlanTask(row.instruction, kind == KINDS[0], blocks,
+        task = GroundedPlanTask(row.instruction, kind == INSTRUCTION_KINDS[0], blocks,
                                 str(row.pair_id) or name)
         notes += _check_horizon(row, task.horizon, where)
         things = tuple((thing.name, checked_box(thing.bbox, row.coords, size, where,

@@ -14,15 +14,16 @@ from sightplan_report.conditions import samples_by_split
 from sightplan_report.grouping import grouped
 from sightplan_report.results import Results
 from sightplan_report.tables.model import Table, make
-from sightplan_suites.grounded_plan.records import HORIZONS, KINDS
+from sightplan_suites.grounded_plan.records import HORIZONS, INSTRUCTION_KINDS
 from sightplan_suites.grounded_plan.scoring import MEASURES, part_of
 
 Line = Mapping[str, Any]
-Who = tuple[str, str, str, str, str, str]
+RowKey = tuple[str, str, str, str, str, str]
 """Method, its options, backend, model, hash of the data, grasp criterion."""
 _FILE = Path(__file__).with_name('report.yaml')
 _HERE, _PAPER = 'here', 'paper, table I'
-_PARTS = {f'{horizon}/{kind}': f'{kind}, {horizon}' for kind in KINDS for horizon in HORIZONS}
+_PARTS = {f'{horizon}/{kind}': f'{kind}, {horizon}'
+          for kind in INSTRUCTION_KINDS for horizon in HORIZONS}
 _MEASURES = {measure.name: measure for measure in MEASURES}
 _SYSTEMS = {'end_to_end': 'end to end', 'decoupled': 'decoupled', 'set_of_marks': 'set of marks'}
 
@@ -44,7 +45,7 @@ def tables(runs: Iterable[Any]) -> list[Table]:
     return [table for table in made if table.rows]
 
 
-def _lines(runs: Iterable[Any]) -> Iterator[tuple[Who, Line]]:
+def _lines(runs: Iterable[Any]) -> Iterator[tuple[RowKey, Line]]:
     """Lines that are scored, with whose they are."""
     pairs = [(group, run) for group in Results(tuple(runs)).groups for run in group.runs]
     for group, run in pairs:
@@ -59,12 +60,12 @@ def _lines(runs: Iterable[Any]) -> Iterator[tuple[Who, Line]]:
                        line['details']['grasp_criterion']), line
 
 
-def _named(who: Who) -> dict[str, Any]:
+def _named(who: RowKey) -> dict[str, Any]:
     return {key: value or None for key, value in zip(
         ('method', 'options', 'backend', 'model', 'data', 'criterion'), who, strict=True)}
 
 
-def _plans(own: Mapping[Who, Sequence[Line]]) -> Iterator[dict[str, Any]]:
+def _plans(own: Mapping[RowKey, Sequence[Line]]) -> Iterator[dict[str, Any]]:
     for who, lines in own.items():
         row = {'source': _HERE, **_named(who)}
         for part in _PARTS:
@@ -91,7 +92,7 @@ def _published(suite: Suite) -> Iterator[dict[str, Any]]:
                 yield {'source': _PAPER, 'method': words, 'model': model, **row}
 
 
-def _all_measures(own: Mapping[Who, Sequence[Line]]) -> Iterator[dict[str, Any]]:
+def _all_measures(own: Mapping[RowKey, Sequence[Line]]) -> Iterator[dict[str, Any]]:
     for who, lines in own.items():
         parts = grouped(lines, part_of)
         for part in _PARTS:
@@ -106,7 +107,7 @@ def _all_measures(own: Mapping[Who, Sequence[Line]]) -> Iterator[dict[str, Any]]
                    'arr': arr.value, 'arr_low': arr.low, 'arr_high': arr.high}
 
 
-def _causes(own: Mapping[Who, Sequence[Line]]) -> Iterator[dict[str, Any]]:
+def _causes(own: Mapping[RowKey, Sequence[Line]]) -> Iterator[dict[str, Any]]:
     for who, lines in own.items():
         failed = [line for line in lines if line['cause']]
         counts = Counter(line['cause'] for line in failed)

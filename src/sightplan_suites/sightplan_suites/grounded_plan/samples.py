@@ -26,7 +26,7 @@ from sightplan.runs.suite_finding import suite_settings
 from sightplan.runs.suite_parts import CheckReport, Samples
 from sightplan_suites.grounded_plan import records, scenes, scoring
 from sightplan_suites.grounded_plan.coordinates import Coords
-from sightplan_suites.grounded_plan.records import HORIZONS, KINDS, Dataset, Item
+from sightplan_suites.grounded_plan.records import HORIZONS, INSTRUCTION_KINDS, Dataset, Item
 
 SPLITS = tuple(HORIZONS)
 _FOLDER = Path(__file__).parent
@@ -165,7 +165,7 @@ def statistics(items: Sequence[Item]) -> dict[str, int]:
     """
     parts, lengths, words = Counter[str](), Counter[str](), Counter[str]()
     primitives = Counter(dict.fromkeys(('grasp', 'place', 'open', 'close'), 0))
-    totals = dict.fromkeys(KINDS, 0)
+    totals = dict.fromkeys(INSTRUCTION_KINDS, 0)
     units = unordered = 0
     for item in items:
         parts[f'{item.horizon}/{item.kind}'] += 1
@@ -184,7 +184,7 @@ def statistics(items: Sequence[Item]) -> dict[str, int]:
         'pictures': len({item.image for item in items}),
         'pairs': len(_paired(items)),
         **{part: parts[part] for part in (f'{horizon}/{kind}' for horizon in HORIZONS
-                                          for kind in KINDS)},
+                                          for kind in INSTRUCTION_KINDS)},
         **{f'primitives/{name}': number for name, number in primitives.items()},
         'units': units, 'unordered_blocks': unordered, **dict(sorted(lengths.items())),
         **{f'instruction_words/{kind}': number for kind, number in totals.items()},
@@ -195,7 +195,7 @@ def statistics(items: Sequence[Item]) -> dict[str, int]:
 def _paired(items: Sequence[Item]) -> set[str]:
     """Pairs that have both wordings."""
     explicit, implicit = ({item.task.pair for item in items if item.kind == kind}
-                          for kind in KINDS)
+                          for kind in INSTRUCTION_KINDS)
     return explicit & implicit
 
 

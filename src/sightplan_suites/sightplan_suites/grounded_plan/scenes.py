@@ -26,7 +26,7 @@ from sightplan_suites.grounded_plan.coordinates import Box, Coords
 from sightplan_suites.grounded_plan.records import (
     DEPTH,
     IMAGES,
-    KINDS,
+    INSTRUCTION_KINDS,
     Dataset,
     Item,
     entry_of,
@@ -37,7 +37,7 @@ from sightplan_suites.grounded_plan.records import (
 GROUP = 'sightplan.grounded_plan_scenes'
 MOST_SCENES = 100_000
 """Largest number of scenes of one seed; the next seed's scenes begin after them."""
-_PATIENCE = 50
+_MOST_FRUITLESS = 50
 """Scenes in a row without a wanted task after which the search ends with an error."""
 
 
@@ -88,14 +88,14 @@ def draw_scenes(source: str, horizon: str, count: int, seed: int, *, held_out: b
     Raises:
         InputError: there is no such maker, or it makes no such tasks.
     """
-    maker, missing = make_source(source), dict.fromkeys(KINDS, count)
+    maker, missing = make_source(source), dict.fromkeys(INSTRUCTION_KINDS, count)
     idle = number = 0
     while any(missing.values()):
         scene = maker.scene(seed * MOST_SCENES + number, horizon, held_out=held_out)
         drawn = _drawn(scene, horizon, number, missing)
         number += 1
         idle = 0 if drawn.items else idle + 1
-        if idle > _PATIENCE or number >= MOST_SCENES:
+        if idle > _MOST_FRUITLESS or number >= MOST_SCENES:
             lacking = ' and '.join(f'{left} {kind}' for kind, left in missing.items() if left)
             raise InputError(f'scenes {source!r}, {horizon}: {number} scenes of seed {seed} leave '
                              f'{lacking} tasks missing (ask for fewer, or for another maker)')
@@ -113,7 +113,7 @@ def _drawn(scene: GroundedPlanScene, horizon: str, number: int, missing: dict[st
                    if (box := mask_box(piece.mask)) is not None)
     items, skipped = [], []
     for index, task in enumerate(scene.tasks):
-        kind = KINDS[0] if task.explicit else KINDS[1]
+        kind = INSTRUCTION_KINDS[0] if task.explicit else INSTRUCTION_KINDS[1]
         if horizon_of(task.horizon) != horizon:
             skipped.append({'file': scene.id, 'reason': f'{task.instruction!r} has '
                             f'{task.horizon} primitives, which is not {horizon}'})

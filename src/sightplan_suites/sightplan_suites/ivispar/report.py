@@ -147,7 +147,7 @@ def _rows(runs: Iterable[Any]) -> list[Row]:
                  for variant, (group, split, view, lines) in zip(variants, same, strict=True)]
     rows = _joined(rows)
     last = max((at for at, row in enumerate(rows) if row.cells['method'] == _HUMAN), default=-1)
-    return [*rows[:last + 1], *_everybody(rows), *rows[last + 1:]]
+    return [*rows[:last + 1], *_all_rows(rows), *rows[last + 1:]]
 
 
 def _model(group: Group) -> str | None:
@@ -196,7 +196,7 @@ def _view(run: Any, line: Line) -> str:
     return str(said) if said in _VIEWS else _ORDER[0]
 
 
-def _everybody(rows: Iterable[Row]) -> Iterator[Row]:
+def _all_rows(rows: Iterable[Row]) -> Iterator[Row]:
     """All people together, on each split and view where there are several."""
     people = [row for row in rows if row.cells['method'] == _HUMAN]
     for (split, view), found in grouped(people, lambda row: (row.split, row.view)).items():

@@ -16,7 +16,7 @@ Names = tuple[str, str]
 CHOICE, PERCEPTION, NEEDED = 'choice', 'perception', 'needed'
 """Forms of an answer: one of two paths; for each descriptor one of two; a list of descriptors."""
 
-GIVEN: Names = ('Path 1', 'Path 2')
+PLAIN_NAMES: Names = ('Path 1', 'Path 2')
 _SIGNS = string.ascii_letters + string.digits
 _LENGTH = 4
 _KEYS = dict(zip(NAMES, KEYS, strict=True))
@@ -74,13 +74,13 @@ def task_text(item: Item, names: Names, *, pictures: bool, values: Sequence[Desc
     """
     parts = [item.task, 'Which path serves this task better?']
     if pictures:
-        parts.append(sides(names))
+        parts.append(sides_text(names))
     if values:
         parts.append(_values_text(names, values, pictures))
-    return '\n\n'.join((*parts, form(names)))
+    return '\n\n'.join((*parts, answer_form(names)))
 
 
-def sides(names: Names, what: str = '') -> str:
+def sides_text(names: Names, what: str = '') -> str:
     """Sentence on where the two paths are in the picture, and how a path is shown."""
     first, second = map(called, names)
     return (f'The left half of the picture shows {first}, the right half shows {second}'
@@ -99,7 +99,7 @@ def _values_text(names: Names, values: Sequence[Descriptors], pictures: bool) ->
     return f'{intro}:\n{numbers}\n\nWhat they mean:\n{about}'
 
 
-def form(names: Names) -> str:
+def answer_form(names: Names) -> str:
     """Instruction for writing an answer that is one of two names."""
     first, second = map(called, names)
     return f'Write the answer as one line, with one of the two names:\nAnswer: {first} or {second}'
@@ -110,15 +110,15 @@ def perception_text(names: Names) -> str:
     about = '\n'.join(f'- {key_of(name)}: {ABOUT[name]}' for name in NAMES)
     first, second = map(called, names)
     lines = '\n'.join(f'{key}: {first} or {second}' for key in KEYS)
-    return (f'{sides(names)}\n\nEach path has these properties:\n{about}\n\nFor each property say '
-            'which path has the lower value. Write the answer as these lines, each with one of '
-            f'the two names:\nAnswer:\n{lines}')
+    return (f'{sides_text(names)}\n\nEach path has these properties:\n{about}\n\n'
+            'For each property say which path has the lower value. Write the answer as these '
+            f'lines, each with one of the two names:\nAnswer:\n{lines}')
 
 
 def fine_text(names: Names, name: str) -> str:
     """Prompt that asks for one descriptor which path has less of it."""
-    return (f'{sides(names)}\n\n{key_of(name)} of a path: {ABOUT[name]}.\n\nWhich path has the '
-            f'lower value?\n\n{form(names)}')
+    return (f'{sides_text(names)}\n\n{key_of(name)} of a path: {ABOUT[name]}.\n\nWhich path has '
+            f'the lower value?\n\n{answer_form(names)}')
 
 
 def needed_text(task: str) -> str:
@@ -134,5 +134,5 @@ def segment_text(kind: str, names: Names) -> str:
     """Prompt that asks which of two points or lines is nearer to an obstacle."""
     more = ('' if kind == 'point' else
             f' A {kind} is as near as the nearer one of its two ends.')
-    return (sides(names, f'. Each is a red {kind} beside the same rectangular obstacle.')
-            + f'\n\nWhich {kind} is nearer to the obstacle?{more}\n\n{form(names)}')
+    return (sides_text(names, f'. Each is a red {kind} beside the same rectangular obstacle.')
+            + f'\n\nWhich {kind} is nearer to the obstacle?{more}\n\n{answer_form(names)}')

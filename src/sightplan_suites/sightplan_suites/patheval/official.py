@@ -52,7 +52,7 @@ FIRST, SECOND = 'Path 1', 'Path 2'
 _OBSTACLES = 'Obstacles'
 _ENVIRONMENTS = f'Scene*{_OBSTACLES}.txt'
 _QUESTION = 'Which path serves this task better?'
-_ASKED = 'Which path'
+_QUESTION_START = 'Which path'
 _PATHS = ('', 'Paths', 'Path')
 _VIEWS = ('2d', '3d')
 
@@ -62,7 +62,7 @@ class _Lenient(Record):
                                        populate_by_name=True)
 
 
-class _Said(_Lenient):
+class _Message(_Lenient):
     who: str = pydantic.Field(alias='from')
     value: str
 
@@ -72,7 +72,7 @@ class _Row(_Lenient):
 
     id: str | int
     image: str
-    conversations: tuple[_Said, ...]
+    conversations: tuple[_Message, ...]
     metrics: dict[str, dict[str, float]]
     scenario: int = 0
     map: str = ''
@@ -337,7 +337,7 @@ def _said(row: _Row, where: str) -> tuple[str, int]:
     if asked is None or told is None:
         raise InputError(f'{where}: conversations must have one entry from human and one from gpt')
     text = asked.replace('<image>', '').strip()
-    before, found, _ = text.rpartition(_ASKED)
+    before, found, _ = text.rpartition(_QUESTION_START)
     task = before.strip() if found else text
     if not task:
         raise InputError(f'{where}: conversations: the entry from human names no task')

@@ -21,7 +21,7 @@ from sightplan_suites.patheval.segments import KINDS
 from sightplan_suites.paths.descriptors import NAMES
 
 Line = Mapping[str, Any]
-Who = tuple[str, str, str, str, str]
+RowKey = tuple[str, str, str, str, str]
 _FILE = Path(__file__).with_name('report.yaml')
 _HERE, _PAPER = 'here', 'paper'
 _TEST, _SEGMENTS, _NO_IMAGES = 'test', 'segments', 'no_images'
@@ -98,7 +98,7 @@ def figures(runs: Iterable[Any]) -> Iterator[Figure]:
 # --------------------------------------------------------------------------- who, and what
 
 
-def _lines(runs: Iterable[Any]) -> list[tuple[Who, Line]]:
+def _lines(runs: Iterable[Any]) -> list[tuple[RowKey, Line]]:
     """Lines that are scored, with method, its options, backend, model and hash of the data."""
     found = []
     for run in runs:
@@ -112,12 +112,12 @@ def _lines(runs: Iterable[Any]) -> list[tuple[Who, Line]]:
     return found
 
 
-def _named(who: Who) -> dict[str, Any]:
+def _named(who: RowKey) -> dict[str, Any]:
     return {'source': _HERE, **{key: value or None for key, value in zip(
         ('method', 'options', 'backend', 'model', 'data'), who, strict=True)}}
 
 
-def _groups(lines: Iterable[tuple[Who, Line]], keys: Sequence[Callable[[Line], Any]],
+def _groups(lines: Iterable[tuple[RowKey, Line]], keys: Sequence[Callable[[Line], Any]],
             ) -> Iterator[tuple[tuple[Any, ...], list[Line]]]:
     """Lines by who answered and by keys of their own."""
     found = grouped(lines, lambda pair: (pair[0], *(key(pair[1]) for key in keys)))
@@ -135,8 +135,8 @@ def _interval(lines: Sequence[Line], measure: str, key: str) -> dict[str, Any]:
             f'{key}_n': found.n, 'n': found.n}
 
 
-def _compared(lines: Iterable[tuple[Who, Line]], variants: Iterable[str]) -> list[
-        tuple[Who, Line]]:
+def _compared(lines: Iterable[tuple[RowKey, Line]], variants: Iterable[str]) -> list[
+        tuple[RowKey, Line]]:
     known = set(variants)
     return [(who, line) for who, line in lines if line['details']['asks'] == CHOICE
             and line['details']['variant'] in known]
@@ -145,7 +145,7 @@ def _compared(lines: Iterable[tuple[Who, Line]], variants: Iterable[str]) -> lis
 # ------------------------------------------------------------------------------------- table 1
 
 
-def _accuracy(lines: Sequence[tuple[Who, Line]]) -> Iterator[dict[str, Any]]:
+def _accuracy(lines: Sequence[tuple[RowKey, Line]]) -> Iterator[dict[str, Any]]:
     known = _compared(lines, (variant for _, _, variant in _CONDITIONS.values()))
     for (who,), own in _groups(known, ()):
         row = _named(who)
@@ -173,7 +173,7 @@ def _accuracy_published(suite: Suite) -> Iterator[dict[str, Any]]:
 # ------------------------------------------------------------------------------------- table 2
 
 
-def _positions(lines: Sequence[tuple[Who, Line]]) -> Iterator[dict[str, Any]]:
+def _positions(lines: Sequence[tuple[RowKey, Line]]) -> Iterator[dict[str, Any]]:
     for (who, view), own in _groups(_compared(lines, _ORDERS),
                                     (lambda line: line['details']['view'],)):
         row = {**_named(who), 'view': view}
@@ -204,7 +204,7 @@ def _positions_published(suite: Suite) -> Iterator[dict[str, Any]]:
 # ------------------------------------------------------------------------------------- table 3
 
 
-def _perception(lines: Sequence[tuple[Who, Line]]) -> Iterator[dict[str, Any]]:
+def _perception(lines: Sequence[tuple[RowKey, Line]]) -> Iterator[dict[str, Any]]:
     together = [(who, line) for who, line in lines if line['details']['asks'] == PERCEPTION]
     alone = _compared(lines, ('perception_fine',))
     for asked, known in (('together', together), ('one by one', alone)):
@@ -246,7 +246,7 @@ def _perception_published(suite: Suite) -> Iterator[dict[str, Any]]:
 # ----------------------------------------------------------------------- figure 2, and the rest
 
 
-def _segments(lines: Sequence[tuple[Who, Line]]) -> Iterator[dict[str, Any]]:
+def _segments(lines: Sequence[tuple[RowKey, Line]]) -> Iterator[dict[str, Any]]:
     for (who, variant, view), own in _groups(
             lines, (lambda line: line['details']['variant'],
                     lambda line: line['details']['view'])):
@@ -266,7 +266,7 @@ def _segments_published(suite: Suite) -> Iterator[dict[str, Any]]:
                **{f'{kind}_n': row.n for kind, row in found.items()}}
 
 
-def _parts(lines: Sequence[tuple[Who, Line]]) -> Iterator[dict[str, Any]]:
+def _parts(lines: Sequence[tuple[RowKey, Line]]) -> Iterator[dict[str, Any]]:
     known = [(who, line) for who, line in lines if 'scenario' in line['details']
              and line['details']['asks'] == CHOICE]
     parts: dict[str, Callable[[Line], Sequence[str]]] = {

@@ -24,7 +24,7 @@ from sightplan.model.sample import Choice, Picture, Sample
 from sightplan.runs.suite_finding import suite_settings
 from sightplan.runs.suite_parts import CheckReport, Samples
 from sightplan_suites.patheval import asking, building, generating, official, segments
-from sightplan_suites.patheval.asking import CHOICE, GIVEN, NEEDED, PERCEPTION, Names
+from sightplan_suites.patheval.asking import CHOICE, NEEDED, PERCEPTION, PLAIN_NAMES, Names
 from sightplan_suites.patheval.items import (
     Item,
     Pictured,
@@ -111,7 +111,7 @@ class Question:
     scores: tuple[tuple[float, float], ...]
     truth: Any
     details: Mapping[str, Any]
-    names: Names = GIVEN
+    names: Names = PLAIN_NAMES
 
 
 class _Desk:
@@ -287,7 +287,9 @@ def _about(settings: Settings, item: Item, asks: str) -> dict[str, Any]:
 
 
 def _named(settings: Settings, question: str) -> Names:
-    return asking.random_names(settings.seed, question) if settings.variant == 'random' else GIVEN
+    if settings.variant == 'random':
+        return asking.random_names(settings.seed, question)
+    return PLAIN_NAMES
 
 
 def _compared(settings: Settings, item: Item) -> Question:

@@ -18,7 +18,7 @@ from ompl import base, geometric, util
 
 from sightplan_suites.paths.maps import FloatArray, ObstacleMap, Point
 from sightplan_suites.paths.planner_settings import PlannerSettings
-from sightplan_suites.paths.ways import Graph, shortest_way
+from sightplan_suites.paths.shortest_path import Graph, shortest_path
 
 _LOCK = threading.Lock()
 _STAGE = 200
@@ -154,7 +154,7 @@ def _way_through(item: ObstacleMap, space: Any, planner: Any, radius: float, sta
     graph[first], graph[last] = [], []
     for end in (first, last):
         _join(item, radius, places, graph, end)
-    way = shortest_way(graph, first, last)
+    way = shortest_path(graph, first, last)
     return None if way is None else [(float(x), float(y)) for x, y in places[way]]
 
 

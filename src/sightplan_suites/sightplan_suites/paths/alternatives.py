@@ -22,7 +22,7 @@ from sightplan.model import InputError, check_settings, param
 from sightplan_suites.paths.maps import GOAL, START, FloatArray, ObstacleMap, Point, as_points
 from sightplan_suites.paths.path_files import PathRun
 from sightplan_suites.paths.planning import NoPath
-from sightplan_suites.paths.ways import Graph, shortest_way
+from sightplan_suites.paths.shortest_path import Graph, shortest_path
 
 _TASTES = (0.0, 4.0, -4.0)
 """Tastes of searches: 0 is indifferent, positive values seek room, negative ones walls. The
@@ -192,7 +192,7 @@ class _Lattice:
                               costs[usable].tolist(), strict=True):
             graph[a].append((b, cost))
             graph[b].append((a, cost))
-        way = shortest_way(graph, self.first, self.last)
+        way = shortest_path(graph, self.first, self.last)
         return None if way is None else _cut_corners(self.item, self.places[way], radius, sight)
 
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 import math
 
 from sightplan_sim.tabletop.draw import Draw
-from sightplan_sim.tabletop.making import (
+from sightplan_sim.tabletop.meshes import blended
+from sightplan_sim.tabletop.shapes import (
+    Box,
+    Part,
+    Points2,
+    Primitive,
+    Slab,
+    Slide,
+    Thing,
+    Tube,
+    Turned,
+)
+from sightplan_sim.tabletop.thing_parts import (
     DARK,
     IRON,
     PAPER,
@@ -22,18 +34,6 @@ from sightplan_sim.tabletop.making import (
     ring,
     smooth,
     tinted,
-)
-from sightplan_sim.tabletop.meshes import blended
-from sightplan_sim.tabletop.shapes import (
-    Box,
-    Part,
-    Points2,
-    Primitive,
-    Slab,
-    Slide,
-    Thing,
-    Tube,
-    Turned,
 )
 
 FLAT_Y = (0.0, 1.0, 0.0)

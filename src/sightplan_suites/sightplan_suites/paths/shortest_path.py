@@ -9,7 +9,7 @@ Graph = dict[int, list[tuple[int, float]]]
 """Neighbours of each node, with the cost of going there, 0 or more."""
 
 
-def shortest_way(graph: Graph, first: int, last: int) -> list[int] | None:
+def shortest_path(graph: Graph, first: int, last: int) -> list[int] | None:
     """Nodes of a shortest way through a graph (Dijkstra); None if there is no way."""
     best, before = {first: 0.0}, {first: first}
     queue = [(0.0, first)]

@@ -11,7 +11,7 @@ from doubles import BoobyTrap
 from sightplan.agent import make_policy
 from sightplan.domains import load_domain
 from sightplan.model import Action
-from sightplan_belief.methods._prospect import Prospect
+from sightplan_belief.methods._plan_values import PlanEvaluator
 
 HOME = load_domain('household')
 PROBLEM = HOME.parse_problem(
@@ -38,7 +38,7 @@ def plan(start):
 
 
 def prospect(success=1.0, **settings):
-    return Prospect(MODEL, PROBLEM, plan, lambda action: success, **settings)
+    return PlanEvaluator(MODEL, PROBLEM, plan, lambda action: success, **settings)
 
 
 def test_a_refusal_tells_and_the_value_is_that_of_both_branches():

@@ -30,7 +30,7 @@ _LEAST_EXCEPTIONS = 0.02
 others."""
 
 
-class SightRule(Record):
+class VisibilityRule(Record):
     """Rule on where a thing is in view, or is not.
 
     Attributes:
@@ -71,7 +71,7 @@ class Case:
         return self.speaks(visible) and all(part.holds_in(state) for part in self.literals)
 
 
-def check_rule(rule: SightRule, arities: Mapping[str, int]) -> None:
+def check_rule(rule: VisibilityRule, arities: Mapping[str, int]) -> None:
     """Check that a rule can be used in a domain.
 
     Args:
@@ -98,7 +98,7 @@ def check_rule(rule: SightRule, arities: Mapping[str, int]) -> None:
                              f'{rule.holds[0]!r}')
 
 
-def cases_of(rule: SightRule, atoms: Collection[Atom]) -> list[Case]:
+def cases_of(rule: VisibilityRule, atoms: Collection[Atom]) -> list[Case]:
     """A rule, for each atom of its first literal; those with literals about others are left out.
 
     Raises:
@@ -120,7 +120,7 @@ def cases_of(rule: SightRule, atoms: Collection[Atom]) -> list[Case]:
     return found
 
 
-class Sights:
+class Visibility:
     """Evidence of all pictures so far about what is in view, by the rules of a domain.
 
     Args:
@@ -135,7 +135,7 @@ class Sights:
             all that was done was one action on what hides them.
     """
 
-    def __init__(self, rules: Sequence[SightRule], atoms: Sequence[Atom], model: BatchModel,
+    def __init__(self, rules: Sequence[VisibilityRule], atoms: Sequence[Atom], model: BatchModel,
                  ) -> None:
         self._model = model
         self._cases = [case for rule in rules for case in cases_of(rule, atoms)]

@@ -40,7 +40,7 @@ class Candidate:
     actions: float
 
 
-class Prospect:
+class PlanEvaluator:
     """Judges plans in one episode.
 
     The planner makes the plans among which is chosen. What would be done after the world's first

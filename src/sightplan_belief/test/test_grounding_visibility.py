@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from sightplan.domains import load_domain
 from sightplan.domains.batches import BatchModel
 from sightplan.model import Action, Atom
-from sightplan_belief.sights import SightRule, Sights, cases_of
+from sightplan_belief.visibility import Visibility, VisibilityRule, cases_of
 
 HOME = load_domain('household')
 PROBLEM = HOME.parse_problem("""(define (problem p) (:domain household)
@@ -20,12 +20,12 @@ PROBLEM = HOME.parse_problem("""(define (problem p) (:domain household)
 INSIDE = {i: Atom('inside', ('bowl_1', f'cabinet_{i}')) for i in (1, 2)}
 OPEN = {i: Atom('open', (f'cabinet_{i}',)) for i in (1, 2)}
 ATOMS = (*INSIDE.values(), *OPEN.values())
-SHOWN = SightRule(holds=('inside(?o, ?c)', 'open(?c)'), in_view=True, exceptions=0.1)
-HIDDEN = SightRule(holds=('inside(?o, ?c)', 'not open(?c)'), in_view=False, exceptions=0.05)
+SHOWN = VisibilityRule(holds=('inside(?o, ?c)', 'open(?c)'), in_view=True, exceptions=0.1)
+HIDDEN = VisibilityRule(holds=('inside(?o, ?c)', 'not open(?c)'), in_view=False, exceptions=0.05)
 
 
 def sights(*rules):
-    return Sights(rules, ATOMS, BatchModel(HOME.model(PROBLEM), ATOMS))
+    return Visibility(rules, ATOMS, BatchModel(HOME.model(PROBLEM), ATOMS))
 
 
 def row(*atoms):
@@ -127,7 +127,7 @@ def test_no_rule_is_trusted_without_limit():
                                     {'hidden': True}])
 def test_what_is_no_rule_is_refused(change):
     with pytest.raises(ValidationError):
-        SightRule(**{**SHOWN.model_dump(), **change})
+        VisibilityRule(**{**SHOWN.model_dump(), **change})
 
 
 def test_a_literal_that_cannot_be_read_is_named():
