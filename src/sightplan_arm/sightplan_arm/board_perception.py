@@ -125,7 +125,7 @@ def see_board(rgbd: Rgbd, robot: RobotConfig, pieces: Sequence[PlinthPiece],
         if found is None:
             rows, columns = np.nonzero(surface.labels == label)
             x, y = surface.low_m + CELL_M * (np.array([columns.mean(), rows.mean()]) + 0.5)
-            warnings.append(f'what stands at x {x:.2f}, y {y:.2f} m of the table is no piece')
+            warnings.append(f'what stands at x {x:.2f}, y {y:.2f} m of the table is not a piece')
         else:
             plinths.append(found)
     places, named = {}, []

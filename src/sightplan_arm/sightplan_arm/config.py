@@ -97,7 +97,7 @@ def _array(low: float = -math.inf, high: float = math.inf, count: int | None = N
 
 def _ros_name(value: str) -> str:
     if not is_ros_name(value) or '__' in value:
-        raise ValueError('is no valid ROS name: words of letters, digits and single _ that do '
+        raise ValueError('is not a valid ROS name: words of letters, digits and single _ that do '
                          'not begin with a digit, separated by /')
     return value
 
@@ -110,7 +110,7 @@ def _names(value: list[str]) -> tuple[str, ...]:
 
 def _guarantee(value: str) -> str:
     if value not in GUARANTEES:
-        raise ValueError(f'is no guarantee{did_you_mean(value, GUARANTEES)}: one of '
+        raise ValueError(f'is not a guarantee{did_you_mean(value, GUARANTEES)}: one of '
                          f'{", ".join(GUARANTEES)}')
     return value
 
@@ -543,14 +543,14 @@ def _in_words(error: Any) -> str:
         section: Any = _RobotFile
         for name in place[:-1]:
             if not dataclasses.is_dataclass(section):  # a field of one of several in a list
-                return f'{field}: is no field here; leave it out'
+                return f'{field}: is not a field here; leave it out'
             section = get_type_hints(section, include_extras=True)[str(name)]
             section = next((part.plain for part in get_args(section) if isinstance(part, _As)),
                            section)
         if not dataclasses.is_dataclass(section):
-            return f'{field}: is no field here; leave it out'
+            return f'{field}: is not a field here; leave it out'
         known = [item.name for item in dataclasses.fields(section)]
-        return (f'{field}: is no field here{did_you_mean(str(place[-1]), known)}; there are '
+        return (f'{field}: is not a field here{did_you_mean(str(place[-1]), known)}; there are '
                 f'{", ".join(known)}')
     if kind == 'missing':
         return f'{field}: is missing; config/robots/panda.yaml explains it'

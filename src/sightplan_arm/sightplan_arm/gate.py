@@ -438,7 +438,7 @@ class Gate:
             None if state is None else state.positions)
         if where is None or not np.isfinite(where).all():
             raise ArmStoppedError('stale_state', 'it is not known where the arm is: there are no '
-                                  'joint states, or they are no numbers; see to the driver')
+                                  'joint states, or they are not numbers; see to the driver')
         tip = inverse(self._robot.table.pose) @ self._kinematics.fk(where)
         return dataclasses.replace(thing, pose=inverse(tip) @ thing.pose)
 
@@ -972,7 +972,7 @@ class Gate:
 
     def _break_off(self, cause: str, message: str, latched: bool) -> None:
         if cause not in CAUSES:
-            raise ValueError(f'{cause!r} is no cause: one of {", ".join(CAUSES)}')
+            raise ValueError(f'{cause!r} is not a cause: one of {", ".join(CAUSES)}')
         with self._lock:
             self._break(ArmStoppedError(cause, message, latched))
         self._notifier.wake()

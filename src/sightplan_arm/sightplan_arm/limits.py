@@ -302,7 +302,7 @@ def reaches(robot: RobotConfig) -> Vector:
             if model.names[joint] in robot.arm.joints:
                 axis = 'XYZ'.find(kind[-1])
                 if not kind.startswith('JointModelR'):
-                    raise InputError(f'{robot.file}: arm.joints: {model.names[joint]} is no '
+                    raise InputError(f'{robot.file}: arm.joints: {model.names[joint]} is not a '
                                      'rotary joint; only those are supported')
                 across = length if axis < 0 else float(np.linalg.norm(np.delete(offset, axis)))
                 found[row, robot.arm.joints.index(model.names[joint])] = reach + across

@@ -198,8 +198,8 @@ def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str],
     if fits and _colours_of(fits, names, exchanged=True)[2] < _colours_of(fits, names)[2]:
         others.append(SceneWarning('exchanged', "the picture's red and blue seem to be exchanged: "
                                    'check its encoding (rgb8 or bgr8)'))
-    others += [SceneWarning('foreign', f'something that is no block ({count} pixels) is above the '
-                            f'table at {_place(where)}') for where, count in foreign]
+    others += [SceneWarning('foreign', f'something that is not a block ({count} pixels) is above '
+                            f'the table at {_place(where)}') for where, count in foreign]
     known = float(np.mean(np.nan_to_num(rgbd.depth_m) > 0))
     askew = ''
     if known < _LEAST_DEPTH:
@@ -481,7 +481,7 @@ def _checked_view(rgbd: Rgbd, pose: Vector) -> _View:
     turned = pose[:3, :3] if pose.shape == (4, 4) else np.zeros((3, 3))
     if not (np.isfinite(pose).all() and np.allclose(turned @ turned.T, np.eye(3), atol=1e-4)
             and np.linalg.det(turned) > 0):
-        raise InputError('the pose of the camera is no pose: (4, 4) with a rotation is needed '
+        raise InputError('the pose of the camera is not a pose: (4, 4) with a rotation is needed '
                          '(run sightplan arm calibrate)')
     return _view((h, w), k.tobytes(), d.tobytes(), pose.tobytes())
 

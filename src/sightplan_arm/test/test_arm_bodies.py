@@ -734,7 +734,7 @@ def test_fingers_that_open_before_a_broken_off_grip_has_ended_hold_nothing(bench
 def test_nothing_is_taken_where_the_arm_is_not_known_to_be(bench):
     bench.arm._measured = replace(bench.arm._measured,
                                   positions=np.full(len(bench.arm.posture), np.nan))
-    with pytest.raises(ArmStoppedError, match='are no numbers') as e:
+    with pytest.raises(ArmStoppedError, match='are not numbers') as e:
         bench.gate.grip(0.0, 10.0, 'grasp', Solid('x', np.eye(4), np.full(3, 0.05)))
     assert e.value.cause == 'stale_state'
     assert not bench.arm.sent

@@ -506,7 +506,7 @@ def test_an_interrupted_program_holds_the_arm(bench):
 
 
 def test_unknown_causes_are_a_programming_error(bench):
-    with pytest.raises(ValueError, match='no cause'):
+    with pytest.raises(ValueError, match='not a cause'):
         bench.gate.stop('whim')
     assert bench.gate.status().state is GateState.ARMED
 

@@ -234,7 +234,7 @@ def test_arms_with_other_joints_are_refused_with_a_reason(panda, tmp_path):
     urdf.write_text(panda.urdf.read_text().replace(
         '<joint name="panda_joint3" type="revolute">',
         '<joint name="panda_joint3" type="prismatic">'))
-    with pytest.raises(Exception, match='panda_joint3 is no rotary joint'):
+    with pytest.raises(Exception, match='panda_joint3 is not a rotary joint'):
         reaches(replace(panda, urdf=urdf))
 
 

@@ -115,7 +115,7 @@ def test_a_cube_that_leans_as_little_as_the_camera_may_be_off_is_upright():
     ([block('red', 1), block('red', 3)], None, 'twice', 'r is seen twice'),
     ([block('red', 1)], ['red', 'green'], 'missing', 'g is not seen'),
     ([block('red', 1), block('green', 2)], ['red'], 'unknown_block', 'a green block'),
-    ([block('red', 1), block('grey', 2)], ['red'], 'foreign', 'no block'),
+    ([block('red', 1), block('grey', 2)], ['red'], 'foreign', 'not a block'),
     ([Box('red', (0.26, 0.0, 0.025))], None, 'cut_off', 'partly out of the picture'),
     ([Box('red', (0.0, 0.0, 0.05), sides_m=(0.05, 0.05, 0.1))], None, 'not_a_cube',
      'does not look like a cube'),

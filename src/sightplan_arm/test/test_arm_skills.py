@@ -160,7 +160,7 @@ def test_things_that_are_no_blocks_keep_the_arm_from_moving():
                        size=(320, 240))
     table.observe = look
     cause, message = bench.refused('r', 'c3')
-    assert cause == 'unclear' and 'no block' in message
+    assert cause == 'unclear' and 'not a block' in message
 
 
 @pytest.mark.parametrize('aside', [(0.0, 0.03), (0.025, 0.0)])
@@ -570,7 +570,7 @@ def test_times_add_up_by_phase_also_when_something_is_raised():
             raise KeyError
     made = watch.report(Action('a'), 'done')
     assert (made.phases, made.seconds) == (('lift',), (3.0,))
-    with pytest.raises(ValueError, match='no cause'):
+    with pytest.raises(ValueError, match='not a cause'):
         SkillReport(Action('a'), 'luck')
 
 

@@ -425,7 +425,7 @@ def _variable_types(schema: Schema, literals: Sequence[tuple[str, RuleLiteral]],
                 continue
             own = found.get(term) if term.startswith('?') else schema.constants.get(term)
             if own is None and not term.startswith('?'):
-                fail(field, f'"{term}" is no constant of the domain',
+                fail(field, f'"{term}" is not a constant of the domain',
                      f'write "?{term}" for a variable')
             meet = _meet(schema, own or kind, kind)
             if meet is None or (not term.startswith('?') and meet != own):
@@ -440,7 +440,7 @@ def _variable_types(schema: Schema, literals: Sequence[tuple[str, RuleLiteral]],
                     fail(field, f'"{term}" in "{literal}" has no type',
                          'use it in a predicate, too')
                 if not term.startswith('?') and term not in schema.constants:
-                    fail(field, f'"{term}" is no constant of the domain',
+                    fail(field, f'"{term}" is not a constant of the domain',
                          f'write "?{term}" for a variable')
     return found
 

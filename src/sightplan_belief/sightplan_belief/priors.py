@@ -213,6 +213,6 @@ def _read(path: Path, predicates: tuple[tuple[str, int], ...], actions: tuple[st
                 if situation != ANY and (len(situation) != places[name]
                                          or set(situation) - set('+-')):
                     raise InputError(
-                        f'{path}: {part}.{name}: {situation!r} is no situation: write a + or - '
+                        f'{path}: {part}.{name}: {situation!r} is not a situation: write a + or - '
                         f'for each of {places[name]} arguments, or {ANY}')
     return found

@@ -210,5 +210,5 @@ class Visibility:
 def _pattern(text: str) -> tuple[Pattern, bool]:
     found = parse_literal(text)
     if found is None or not isinstance(found.part, Pattern):
-        raise ValueError(f'{text!r} is no literal such as "inside(?o, ?c)"')
+        raise ValueError(f'{text!r} is not a literal such as "inside(?o, ?c)"')
     return found.part, found.positive

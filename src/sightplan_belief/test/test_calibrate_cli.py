@@ -183,7 +183,7 @@ def test_malformed_files_are_exit_code_2(go, tmp_path, line, message):
     ('{"atom": "clear r", "answer": "maybe", "truth": true}',
      "bad.jsonl:2: answer = 'maybe': write"),
     ('[1]', 'bad.jsonl:2: is not a JSON object'),
-    ('{"atom": "inside r,g", "answer": "yes", "truth": true}', 'inside r,g is no atom'),
+    ('{"atom": "inside r,g", "answer": "yes", "truth": true}', 'inside r,g is not an atom'),
     ('{"action": "moveblock", "status": "executed"}', 'bad.jsonl:2: ')])
 def test_a_line_that_cannot_be_used_is_named_and_left_out(go, tmp_path, line, message):
     bad = tmp_path / 'bad.jsonl'

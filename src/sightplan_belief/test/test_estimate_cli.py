@@ -228,8 +228,8 @@ def test_a_calibration_of_a_foreign_domain_is_known_by_its_name(folder, capsys):
 
 
 @pytest.mark.parametrize(('line', 'message'), [
-    ('{"atom": "on r,x", "answer": "yes"}', 'on r,x is no atom'),
-    ('{"atom": "inside r,g", "answer": "yes"}', 'inside r,g is no atom'),
+    ('{"atom": "on r,x", "answer": "yes"}', 'on r,x is not an atom'),
+    ('{"atom": "inside r,g", "answer": "yes"}', 'inside r,g is not an atom'),
     ('{"atom": "on(r,g)", "answer": "yes"}', "'on(r,g)'"),
     ('{"answer": "yes"}', 'atom is missing'),
     ('{"atom": "on r,g", "answer": 1}', 'answer = 1'),
@@ -282,7 +282,7 @@ def test_a_calibration_must_be_about_the_answers(folder, capsys):
     ({'problem': 'p.pddl', 'answers': {}}, '"id"'),
     ({'id': 1, 'answers': {}}, 'problem = None'),
     ({'id': 1, 'problem': 'p.pddl'}, 'answers must be'),
-    ({'id': 1, 'problem': 'p.pddl', 'answers': {'on r': 'yes'}}, 'on r is no atom'),
+    ({'id': 1, 'problem': 'p.pddl', 'answers': {'on r': 'yes'}}, 'on r is not an atom'),
     ({'id': 1, 'problem': '(define', 'answers': {}}, 'c.jsonl:1')])
 def test_a_malformed_case_names_file_and_line(folder, capsys, case, message):
     write(folder / 'c.jsonl', [case])
@@ -291,7 +291,7 @@ def test_a_malformed_case_names_file_and_line(folder, capsys, case, message):
 
 
 BAD_LINES = [
-    ('{"id": 2, "problem": "p.pddl", "answers": {"on r,x": "yes"}}', 'on r,x is no atom'),
+    ('{"id": 2, "problem": "p.pddl", "answers": {"on r,x": "yes"}}', 'on r,x is not an atom'),
     ('{"id": 3, "problem": "no.pddl", "answers": {}}', 'no.pddl:1: cannot be read'),
     ('{"id": 4, "problem": "p.pddl", "answers": {"on r,g": 1}}', 'answer = 1'),
     ('{"id": 5, "problem": "(define (problem p) (:domain lamps))", "answers": {}}', ':objects'),

@@ -381,7 +381,7 @@ def test_what_cannot_be_learned_from_says_so() -> None:
         calibrate([LoggedAnswer(Atom('clear', ('r',)), YES)], [], DOMAIN)
     with pytest.raises(InputError, match='not one answer'):
         calibrate_unlabelled([], DOMAIN, estimator_marginals(DOMAIN))
-    with pytest.raises(InputError, match='no atom of domain blocksworld'):
+    with pytest.raises(InputError, match='not an atom of domain blocksworld'):
         calibrate([LoggedAnswer(Atom('inside', ('r',)), YES, True)], [], DOMAIN)
     with pytest.raises(InputError, match='r is a block elsewhere, here a column'):
         guess_problem(DOMAIN, [Atom('clear', ('r',)), Atom('incolumn', ('g', 'r'))])

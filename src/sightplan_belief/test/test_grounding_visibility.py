@@ -131,5 +131,5 @@ def test_what_is_no_rule_is_refused(change):
 
 
 def test_a_literal_that_cannot_be_read_is_named():
-    with pytest.raises(ValueError, match='no literal such as'):
+    with pytest.raises(ValueError, match='not a literal such as'):
         cases_of(SHOWN.model_copy(update={'holds': ('inside(?o',)}), ATOMS)

@@ -156,8 +156,8 @@ def read_trials(journal: Journal, results: Results, given: Mapping[str, Any]) ->
             graph = line.data.get('graph', given)
             differs = [name for name in given if graph[name] != given[name]]
         except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise InputError(f'{line.where}: is no line of these trials ({error}); choose another '
-                             '--out') from error
+            raise InputError(f'{line.where}: is not a line of these trials ({error}); choose '
+                             'another --out') from error
         if differs:
             raise InputError(f'{line.where}: was measured with another '
                              f'{", another ".join(differs)} ({graph[differs[0]]!r}, not '

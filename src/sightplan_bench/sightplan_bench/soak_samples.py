@@ -80,7 +80,7 @@ def read_samples(path: Path) -> list[Sample]:
         try:
             samples.append(Sample(**line.data))
         except TypeError as error:
-            raise InputError(f'{line.where}: is no sample of a soak ({error}); choose another '
+            raise InputError(f'{line.where}: is not a sample of a soak ({error}); choose another '
                              '--out') from error
     return samples
 

@@ -141,7 +141,7 @@ def test_lines_that_are_none_are_named(tmp_path: Path, line: str):
     (tmp_path / 'trials.jsonl').write_text(f'{{"move": "done"}}\n{line}\n')
     with Journal(tmp_path / 'trials.jsonl') as journal:
         journal.open()
-        with pytest.raises(InputError, match=r'trials\.jsonl:2: is no line of these trials'):
+        with pytest.raises(InputError, match=r'trials\.jsonl:2: is not a line of these trials'):
             bench_safety.read_trials(journal, Results(), {'seed': 0})
 
 

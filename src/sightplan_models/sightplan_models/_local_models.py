@@ -848,7 +848,7 @@ def template_options(label: str, text: str) -> dict[str, Any]:
     try:
         options = load_json(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f'backend {label}: template_options is no JSON ({error}); an example: '
+        raise InputError(f'backend {label}: template_options is not JSON ({error}); an example: '
                          '{"enable_thinking": false}') from error
     if not isinstance(options, dict) or set(options) & _OURS:
         raise InputError(f'backend {label}: template_options must be a JSON object without '

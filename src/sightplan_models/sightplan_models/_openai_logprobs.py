@@ -49,7 +49,7 @@ class Likely:
         """Explain why the numbers are no probabilities; '' if they may be."""
         total = math.fsum(chance for _, chance in self.tokens)
         if math.isnan(total):
-            return 'the probability of a token is no number'
+            return 'the probability of a token is not a number'
         return f'the probabilities of tokens sum to {total:.3g}' if total > _MOST else ''
 
     def lists(self, words: Sequence[str], read: Callable[[str], str]) -> bool:

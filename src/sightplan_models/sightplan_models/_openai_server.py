@@ -63,7 +63,7 @@ class Kind(enum.Enum):
     RATE = 'the server limits the rate'
     OUTAGE = 'the server is out of order'
     NONSENSE = 'the server answers nonsense'
-    NO_ANSWER = 'the reply is no answer'
+    NO_ANSWER = 'the reply is not an answer'
     REFUSED = 'the server refuses the request'
 
 
@@ -516,14 +516,14 @@ def check_url(url: str, where: str) -> None:
         parts = urlsplit(url)
         good = parts.scheme in ('http', 'https') and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        raise InputError(f'backend openai: {where} is no address; it must be like '
+        raise InputError(f'backend openai: {where} is not an address; it must be like '
                          f'http://localhost:8000/v1') from None
     if '@' in parts.netloc or parts.query or parts.fragment:
         raise InputError(f'backend openai: {where} must hold no user, password or query, because '
                          f'it is written to results; put the key into an environment variable and '
                          f'name that with api_key_env')
     if not good:
-        raise InputError(f'backend openai: {where} is no address; it must be like '
+        raise InputError(f'backend openai: {where} is not an address; it must be like '
                          f'http://localhost:8000/v1')
 
 

@@ -672,7 +672,7 @@ class ServerChat(ModelByKind):
             return (f'{self.name}: the server broke the reply off with an error '
                     f'({self._server.redact_error(said)}); ask again later'), True
         if has_nan(choice.get('logprobs')):
-            return (f'{self.name}: a token of the reply has a probability that is no number '
+            return (f'{self.name}: a token of the reply has a probability that is not a number '
                     f'(NaN), so that the model has failed; load it in another precision, or ask '
                     f'for no probabilities (logprobs=off)'), True
         if finish == 'content_filter' or message.get('refusal'):
@@ -855,7 +855,7 @@ def _extra_body(text: str) -> dict[str, Any]:
     try:
         extra = load_json(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f'backend openai: extra_body is no JSON ({error})') from error
+        raise InputError(f'backend openai: extra_body is not JSON ({error})') from error
     if not isinstance(extra, dict) or set(extra) & set(_OURS):
         raise InputError(f'backend openai: extra_body must be a JSON object without '
                          f'{", ".join(_OURS)}')

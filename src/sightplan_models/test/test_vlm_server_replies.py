@@ -97,7 +97,7 @@ def first_then(bad: Reply, good: Reply, times: int = 1) -> Callable[[dict[str, A
     ('finish_reason_error_empty', 'Provider disconnected', 3),
     ('stop_content_null_reasoning_only', 'reasoning alone.*reasoning_effort', 3),
     ('length_without_content_no_reasoning_field', 'no content.*thinking_tokens=4096', 1),
-    ('logprob_nan_of_chosen_token', 'no number', 3)])
+    ('logprob_nan_of_chosen_token', 'not a number', 3)])
 def test_a_failed_reply_is_asked_for_again_and_then_an_error(
         make: Any, name: str, says: str, tries: int) -> None:
     with FakeServer(lambda body, number: case(name)) as server:

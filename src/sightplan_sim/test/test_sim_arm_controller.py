@@ -139,6 +139,6 @@ def test_a_far_set_point_is_not_overshot(physics_hz, way):
 @pytest.mark.parametrize('positions', [np.zeros(3), np.array([0.0, np.nan])])
 def test_what_is_no_set_point_changes_nothing(positions):
     controller = SetPointController(np.zeros(2), np.zeros(2), np.ones(2), np.ones(2))
-    with pytest.raises(WorldError, match='no positions of 2 joints'):
+    with pytest.raises(WorldError, match='not positions of 2 joints'):
         controller.start(positions)
     assert np.allclose(controller.step(0.01), 0.0)

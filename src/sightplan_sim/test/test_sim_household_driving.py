@@ -202,7 +202,7 @@ def test_bags_pass_the_details_on():
 def test_a_vector_needs_paths_and_must_be_one():
     with pytest.raises(InputError, match='path_vector: .*add paths=planned'):
         make_world(pictures='none', path_vector='path_length=-1')
-    with pytest.raises(InputError, match="path_vector: 'width' is no descriptor"):
+    with pytest.raises(InputError, match="path_vector: 'width' is not a descriptor"):
         make_world(pictures='none', paths='planned', path_vector='width=1')
     with pytest.raises(InputError, match='paths'):
         make_world(pictures='none', paths='straight')

@@ -124,7 +124,7 @@ def test_what_is_missing_or_no_piece_is_said(world):
     world.arm.wait(0.3)
     lying = world.skills._observe()
     assert 'blue_sphere is not seen' in lying.warnings
-    assert 'is no piece' in lying.warnings[0]
+    assert 'is not a piece' in lying.warnings[0]
     assert not [a for a in world.state() if a.args[0] == 'blue_sphere' and a.predicate == 'at']
     result = move(world, 'red_cube', 'up')
     assert result.status is DONE and 'the camera sees what cannot be' in result.message

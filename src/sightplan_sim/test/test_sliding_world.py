@@ -214,7 +214,7 @@ PLAIN = Board(2, ('red_cube',), ('cube',))
 @pytest.mark.parametrize(('spec', 'message'), [
     (changed(Board(2, ('mauve_cube',), ('cube',))), 'colour of mauve_cube.*red, green.*CSS'),
     (changed(Board(2, ('red_cube',), ('cone',))), 'red_cube is a cone'),
-    (changed(Board(2, ('tile_5',), ('tile',))), 'tile_5 is no tile.*tile_4'),
+    (changed(Board(2, ('tile_5',), ('tile',))), 'tile_5 is not a tile.*tile_4'),
     (changed(Board(2, ('gray_cube', 'grey_cube'), ('cube', 'cube'))), 'look the same'),
     (changed(PLAIN, domain='blocksworld'), 'domain'),
     (changed(PLAIN, init=problem(PLAIN, (0,), (0,)).init - {Atom('empty', ('b2',))}),

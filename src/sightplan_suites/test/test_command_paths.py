@@ -119,7 +119,7 @@ def test_chosen_paths_keep_the_numbers_of_the_file(files, capsys):
     (['none.txt', 'runs.txt', '--vector', 'path_length=-1'], 'none.txt: cannot be read'),
     (['map.txt', 'map.txt', '--vector', 'path_length=-1'], 'map.txt:1'),
     (['map.txt', 'many.txt', '--vector', 'path_length=-1'], '17 paths (2 to 16 can be compared'),
-    (['map.txt', 'runs.txt', '--vector', 'width=-1'], "'width' is no descriptor"),
+    (['map.txt', 'runs.txt', '--vector', 'width=-1'], "'width' is not a descriptor"),
     (['map.txt', 'runs.txt'], 'say the task with --scenario'),
     (['map.txt', 'runs.txt', '--scenario', 'Be quick.'], 'choose one with --backend'),
     (['map.txt', 'runs.txt', '--scenario', 'x', '--backend', 'noisy_oracle'], 'from the truth'),

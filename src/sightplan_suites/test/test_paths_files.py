@@ -45,7 +45,7 @@ def test_a_run_has_arrived_near_the_goal_along_both_axes(dx, dy, arrived):
     ('@\n1 2\n3 4\n', 'the last run is truncated'),
     ('@\n1 2\nRobot Radius: 1\n', '3: the run has 1 points'),
     ('@\nRobot Radius: 1\n', '2: the run has 0 points'),
-    ('@\n1 2\n3\nRobot Radius: 1\n', "3: '3' is no point"),
+    ('@\n1 2\n3\nRobot Radius: 1\n', "3: '3' is not a point"),
     ('@\n1 2\n3 four\nRobot Radius: 1\n', "3: 'four' is not a number"),
     ('@\n1 2\n3 nan\nRobot Radius: 1\n', "3: 'nan' is not finite"),
     ('@\n1 2\n3 41\nRobot Radius: 1\n', '3: the path leaves the map at 3 41'),

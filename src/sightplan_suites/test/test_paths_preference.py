@@ -83,7 +83,7 @@ def test_vectors_are_read_as_the_critic_reads_them(text):
 
 
 @pytest.mark.parametrize(('text', 'message'), [
-    ('breadth=1', "option: 'breadth' is no descriptor"),
+    ('breadth=1', "option: 'breadth' is not a descriptor"),
     ('path_length=short', "option: 'path_length=short' .*NAME=SIGN"),
     ('path_length=2', 'option: .*give -1, 0 or 1'),
     ('path_length=-1,path_length=1', 'option: path_length is named twice'),

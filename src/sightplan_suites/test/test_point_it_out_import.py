@@ -225,7 +225,7 @@ def test_things_that_hold_themselves_over_and_over_are_refused(tmp_path, program
 def test_keys_that_would_take_years_to_hash_are_refused(tmp_path):
     key = doubled(60, ['MARK'], ['TUPLE'])
     path = save(tmp_path / 'a.npy', HEAD + instructions(['EMPTY_DICT', key, 'NONE', 'SETITEM']))
-    with pytest.raises(RefusedError, match='keys are no texts'):
+    with pytest.raises(RefusedError, match='keys are not texts'):
         read_info(path)
 
 

@@ -100,7 +100,7 @@ class SkillReport:
 
     def __post_init__(self) -> None:
         if self.cause not in CAUSES:
-            raise ValueError(f'{self.cause!r} is no cause: one of {", ".join(CAUSES)}')
+            raise ValueError(f'{self.cause!r} is not a cause: one of {", ".join(CAUSES)}')
 
 
 @dataclass(frozen=True)

@@ -323,8 +323,8 @@ class Setting:
                 known = self.domain.schema.predicates.get(answer.atom.predicate)
                 form = (f'{known.name} {",".join(known.types)}' if known is not None else
                         f'one of {", ".join(self.domain.schema.predicates)}')
-                wrong = InputError(f'{where}: {answer.atom} is no atom of this problem ({form}; '
-                                   f'objects: {", ".join(problem.objects)})')
+                wrong = InputError(f'{where}: {answer.atom} is not an atom of this problem ('
+                                   f'{form}; objects: {", ".join(problem.objects)})')
                 if skip is None:
                     raise wrong
                 skip(wrong)

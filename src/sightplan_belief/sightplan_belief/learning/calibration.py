@@ -348,7 +348,7 @@ def guess_problem(domain: Domain, atoms: Iterable[Atom], name: str = 'guessed') 
     for atom in sorted(set(atoms)):
         predicate = schema.predicates.get(atom.predicate)
         if predicate is None or len(predicate.types) != len(atom.args):
-            raise InputError(f'{atom} is no atom of domain {domain.name} (its predicates: '
+            raise InputError(f'{atom} is not an atom of domain {domain.name} (its predicates: '
                              f'{", ".join(schema.predicates)})')
         for argument, kind in zip(atom.args, predicate.types, strict=True):
             before = schema.constants.get(argument) or types.get(argument, kind)
@@ -679,7 +679,7 @@ def _learn_actions(model: ObservationModel, defaults: ObservationModel,
     for line in actions:
         transition = problems.model(problems.problem(line.problem, atoms[line.episode]))
         if line.action not in transition.actions:
-            raise InputError(f'{line.action} is no action of the problem of episode '
+            raise InputError(f'{line.action} is not an action of the problem of episode '
                              f'{line.episode!r} (give the problem files with --problems)')
         legal = transition.applicable(line.action, line.before)
         applied[legal] += 1

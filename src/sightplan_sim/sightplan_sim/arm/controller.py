@@ -109,7 +109,7 @@ class SetPointController:
             WorldError: there are other joints, or a number is not finite.
         """
         if np.shape(positions) != np.shape(self._at) or not np.isfinite(positions).all():
-            raise WorldError(f'{positions} are no positions of {len(self._at)} joints')
+            raise WorldError(f'{positions} are not positions of {len(self._at)} joints')
         self._goal = np.array(positions, dtype=np.float64)
 
     def step(self, duration_s: float) -> tuple[Vector, Vector]:

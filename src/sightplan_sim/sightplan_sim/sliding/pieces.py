@@ -107,8 +107,8 @@ def _tile(name: str, kind: str, size: int, where: str) -> Piece:
     match = re.fullmatch(r'tile_([1-9]\d?)', name)
     number = int(match[1]) if match else 0
     if not 1 <= number <= size * size:
-        raise InputError(f'{where}: {name} is no tile of a board of {size} x {size} cells (call '
-                         f'it tile_1 to tile_{size * size})')
+        raise InputError(f'{where}: {name} is not a tile of a board of {size} x {size} cells '
+                         f'(call it tile_1 to tile_{size * size})')
     return Piece(kind, f'tile {number}', colours()[ring_colour(size, number)], number)
 
 

@@ -91,7 +91,7 @@ class GroundedTables(Closing):
         """
         found = re.fullmatch(rf'tabletop/(held_out|training)/({"|".join(HORIZONS)})/(\d+)', name)
         if found is None:
-            raise InputError(f'{name!r} is no scene of a table to tidy; ids are such as '
+            raise InputError(f'{name!r} is not a scene of a table to tidy; ids are such as '
                              f'{scene_id(7, "short", True)}')
         return self.tidying(int(found[3]), found[2], held_out=found[1] == 'held_out')
 

@@ -78,7 +78,7 @@ def table_of(scene_id: str) -> Table:
     """
     found = re.fullmatch(r'tabletop/(held_out|training)/(\d+)', scene_id)
     if found is None:
-        raise InputError(f'{scene_id!r} is no scene of a table; ids are such as '
+        raise InputError(f'{scene_id!r} is not a scene of a table; ids are such as '
                          'tabletop/held_out/7')
     return sample_table(int(found[2]), found[1] == 'held_out')
 

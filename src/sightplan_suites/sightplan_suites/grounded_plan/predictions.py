@@ -119,7 +119,8 @@ def _wrong_run(line: Mapping[str, Any]) -> str:
         Coords(line['details']['coords'])
         _of_run(line)
     except (AttributeError, InputError, KeyError, TypeError, ValueError) as error:
-        return f'is no line of a run as this version writes it ({type(error).__name__}: {error})'
+        return ('is not a line of a run as this version writes it '
+                f'({type(error).__name__}: {error})')
     return ''
 
 
@@ -138,12 +139,12 @@ def _wrong(entry: Mapping[str, Any], line: Mapping[str, Any],
     if name is None:
         return 'id is missing (add it)'
     if not isinstance(name, (str, int)) or isinstance(name, bool):
-        return f'id = {name!r} is no text'
+        return f'id = {name!r} is not a text'
     if entry.keys().isdisjoint({*names['actions'], *names['answer']}):
         return 'answer is missing (add it, or actions)'
     content = line.get('actions', line.get('answer'))
     if not isinstance(content, str | list | dict | None):
-        return f'answer = {content!r} is no text, nor are these actions'
+        return f'answer = {content!r} is not a text, nor are these actions'
     return ''
 
 

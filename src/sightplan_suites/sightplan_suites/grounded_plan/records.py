@@ -234,7 +234,7 @@ class _Reader:
             name = str(found['id']) if isinstance(found.get('id'), (str, int)) else ''
             try:
                 if wrong or not isinstance(entry, dict):
-                    raise Unusable(where, wrong or 'is no JSON object (write {"id": ...})')
+                    raise Unusable(where, wrong or 'is not a JSON object (write {"id": ...})')
                 item, notes = self._item(found, where)
             except Unusable as error:
                 self.skipped.append(skip(error.where, error.reason, name))

@@ -160,7 +160,7 @@ def _point(words: list[str], where: str) -> Point:
     except ValueError:
         x = y = math.nan
     if not (math.isfinite(x) and math.isfinite(y)):
-        raise InputError(f'{where}: {" ".join(words)[:40]!r} is no point (give x and y, finite '
+        raise InputError(f'{where}: {" ".join(words)[:40]!r} is not a point (give x and y, finite '
                          'numbers)')
     return x, y
 

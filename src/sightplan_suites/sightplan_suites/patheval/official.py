@@ -265,7 +265,7 @@ class _Reader:
             self.seen += 1
             return
         if not isinstance(content, list):
-            self.skipped.append({'file': str(path), 'reason': 'is no list of records'})
+            self.skipped.append({'file': str(path), 'reason': 'is not a list of records'})
             return
         self.seen += len(content)
         for number, entry in enumerate(content, 1):

@@ -289,7 +289,7 @@ def as_place(point: npt.ArrayLike, name: str) -> FloatArray:
     try:
         return as_points(np.asarray(point, np.float64)[None])
     except (InputError, TypeError, ValueError) as error:
-        raise InputError(f'{name}: {point!r} is no place (give x and y, finite)') from error
+        raise InputError(f'{name}: {point!r} is not a place (give x and y, finite)') from error
 
 
 def as_polygons(obstacles: Sequence[npt.ArrayLike]) -> list[FloatArray]:

@@ -92,7 +92,7 @@ def _run(points: list[Point], line: str, place: str) -> PathRun:
 def _point(line: str, place: str, bounds: Bounds) -> Point:
     words = line.split()
     if len(words) != 2:
-        raise InputError(f'{place}: {line[:40]!r} is no point (give x and y)')
+        raise InputError(f'{place}: {line[:40]!r} is not a point (give x and y)')
     x, y = (_number(word, place) for word in words)
     if not (bounds.x_min <= x <= bounds.x_max and bounds.y_min <= y <= bounds.y_max):
         raise InputError(f'{place}: the path leaves the map at {x:g} {y:g} (it must stay within '

@@ -45,7 +45,7 @@ def vector_from_text(text: str, where: str = 'vector') -> Vector:
             for part in parts:
                 name, _, sign = (word.strip() for word in part.partition('='))
                 if name not in named:
-                    raise InputError(f'{where}: {name!r} is no descriptor (choose among '
+                    raise InputError(f'{where}: {name!r} is not a descriptor (choose among '
                                      f'{", ".join(ORDER)})')
                 if named[name]:
                     raise InputError(f'{where}: {name} is named twice (name it once)')

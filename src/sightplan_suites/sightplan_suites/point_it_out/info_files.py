@@ -190,13 +190,13 @@ class _Machine:
 
     def _extend(self, values: list[Any]) -> None:
         if type(self._stack[-1]) is not list:
-            raise RefusedError('it appends to something that is no list')
+            raise RefusedError('it appends to something that is not a list')
         self._stack[-1].extend(values)
 
     def _set(self, entries: list[Any]) -> None:
         """Add keys and values, one after another, to the dictionary on top."""
         if type(self._stack[-1]) is not dict or not all(type(key) is str for key in entries[::2]):
-            raise RefusedError('it has a dictionary whose keys are no texts')
+            raise RefusedError('it has a dictionary whose keys are not texts')
         self._stack[-1].update(zip(entries[::2], entries[1::2], strict=True))
 
     def _call(self, function: Any, arguments: Any) -> None:
@@ -263,7 +263,7 @@ def _dictionaries(content: bytes) -> list[Mapping[str, Any]]:
     shape, start = _header(content)
     array = unpickled(content[start:])
     if not isinstance(array, _Array):
-        raise RefusedError('its pickle is no array')
+        raise RefusedError('its pickle is not an array')
     values = _objects(array)
     if len(values) != math.prod(shape) or not all(isinstance(value, dict) for value in values):
         raise RefusedError('its elements are not as many dictionaries as its head says')
@@ -274,7 +274,7 @@ def _header(content: bytes) -> tuple[tuple[int, ...], int]:
     """Shape of an object array, and where its pickle begins (NumPy's format, version 1 or 2)."""
     width = {b'\1\0': 2, b'\2\0': 4}.get(content[6:8])
     if content[:6] != _MAGIC or width is None:
-        raise RefusedError('it is no NumPy file of version 1 or 2')
+        raise RefusedError('it is not a NumPy file of version 1 or 2')
     start = 8 + width
     length = int.from_bytes(content[8:start], 'little')
     if length > _MOST_HEADER or start + length > len(content):
@@ -296,7 +296,7 @@ def _objects(array: _Array) -> Sequence[Any]:
     """The elements of an object array."""
     _, kind, content = _state(array)
     if kind.name not in ('O', 'O8') or not isinstance(content, list):
-        raise RefusedError('it is no object array')
+        raise RefusedError('it is not an object array')
     return content
 
 
@@ -324,7 +324,7 @@ def numbers_of(value: Any) -> list[tuple[float, ...]]:
         raise RefusedError('the answer is a single number')
     rows = plain if all(isinstance(row, list) for row in plain) else [plain]
     if not all(isinstance(number, float) for row in rows for number in row):
-        raise RefusedError('the answer is no list of numbers, or of rows of numbers')
+        raise RefusedError('the answer is not a list of numbers, or of rows of numbers')
     return [tuple(row) for row in rows]
 
 
@@ -400,7 +400,7 @@ def import_results(folder: Path, run: str = '', model: str = '',
             models or none is of the one that is wanted (names them), or two files answer one item.
     """
     if not folder.is_dir():
-        raise InputError(f'{folder}: is no folder; name one with published results')
+        raise InputError(f'{folder}: is not a folder; name one with published results')
     files = sorted(path for path in folder.rglob(NAME) if _stage(path) and run in ('', _run(path)))
     if not files:
         raise InputError(f'{folder}: holds no {"|".join(STAGES)}/{run or "RUN"}/TAG/{NAME}; name '
@@ -457,7 +457,7 @@ def _predictions(path: Path) -> list[tuple[str, Prediction]]:
     """
     tag, stage = path.parent.name, _stage(path)
     if not re.fullmatch(r'[1-9][0-9]{0,8}', tag):
-        raise RefusedError(f'{path}: its folder {tag!r} is no number from 1')
+        raise RefusedError(f'{path}: its folder {tag!r} is not a number from 1')
     kind = TRACES if stage == 's3' else PLACES
     entries = read_info(path)
     names = [name if isinstance(name := entry.get('vlm_name'), str) else '' for entry in entries]

@@ -155,7 +155,7 @@ def _rating(value: Any) -> int:
         value = int(match[1])
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value not in range(
             LEAST, MOST + 1):
-        raise Unread(f'score = {str(value)[:40]!r} is no whole number from {LEAST} to {MOST}')
+        raise Unread(f'score = {str(value)[:40]!r} is not a whole number from {LEAST} to {MOST}')
     return int(value)
 
 

@@ -277,7 +277,7 @@ class _Reader:
             self.skipped.append(skip(str(path), f'is not JSON ({error})'))
             return []
         if not isinstance(content, list) or len(content) > MOST_ENTRIES:
-            self.skipped.append(skip(str(path), 'is no list of entries'))
+            self.skipped.append(skip(str(path), 'is not a list of entries'))
             return []
         return content
 

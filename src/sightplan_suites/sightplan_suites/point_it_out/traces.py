@@ -89,7 +89,7 @@ def _of_run(folder: Path) -> list[ShownTrace]:
     info = store.run_info()
     identity = info['identity']
     if identity.get('suite') != 'point_it_out':
-        raise InputError(f'{folder}: is no run of suite point_it_out')
+        raise InputError(f'{folder}: is not a run of suite point_it_out')
     options = info['sessions'][-1]['settings'].get('suite_options') or {}
     part = samples.samples('s3', options)
     if dict(part.identity) != identity['samples'].get('s3', dict(part.identity)):
