@@ -51,9 +51,9 @@ def decide(explanation: Explanation, test: Tester | None, why_not: str = '', eff
     by_belief = ('it is the one with the greatest change of belief among those that matter for '
                  'the action, its plan or the goal, which need not be the only reason')
     if test is not None:
-        text = ('The method was run again on the recorded answers, with one answer left out or '
-                'turned round at a time. An answer decided if, without it, something else would '
-                'have been done.')
+        text = ('The method was run again on the recorded answers, with one answer removed or '
+                'reversed at a time. An answer decided if the method does something else '
+                'without it.')
         if spent_out:
             text += (f' For {spent_out} decision{"s" if spent_out > 1 else ""} that was not done '
                      f'(it takes long: more than {effort} decisions made again); where an answer '
@@ -118,9 +118,9 @@ def _from_tests(tested: Sequence[Tested], rows: Mapping[tuple[int, int], AskedAb
     """Deciding answer by the results of changing answers."""
     if all(one.without is None for one in tested):
         return Deciding('none', NOT_CHOSEN, tested=tuple(tested))
-    scope = ('the one answer' if total == 1 else f'any single one of the {total} answers'
-             if len(tested) == total else f'any single one of the {len(tested)} of {total} '
-             f'answers that matter most')
+    scope = ('the one answer' if total == 1 else f'any one of the {total} answers'
+             if len(tested) == total else f'any one of the {len(tested)} most important answers '
+             f'(of {total})')
     for opposite in (False, True):
         found = [(one, other) for one in tested
                  for other in [one.opposite if opposite else one.without]
@@ -129,9 +129,9 @@ def _from_tests(tested: Sequence[Tested], rows: Mapping[tuple[int, int], AskedAb
             continue
         (first, other), *more = found
         said = _said(rows[first.batch, first.place])
-        text = (f'no answer was needed alone: without {scope} the same would have been done. Had '
-                f'{said} been the opposite, the method would {other}' if opposite else
-                f'{said} decided: without it the method would {other}')
+        text = (f'no single answer: removing {scope} changes nothing. With the opposite '
+                f'of {said} the method would {other}' if opposite else
+                f'{said}: without it the method would {other}')
         if more:
             text += '; likewise ' + '; '.join(
                 f'{_said(rows[one.batch, one.place])}: {then}'
@@ -139,8 +139,8 @@ def _from_tests(tested: Sequence[Tested], rows: Mapping[tuple[int, int], AskedAb
         if len(more) > _MOST_LIKEWISE:
             text += f'; and {len(more) - _MOST_LIKEWISE} more'
         return Deciding('replayed', text, first.batch, first.place, tuple(tested))
-    return Deciding('replayed', f'none: with {scope} left out or turned round, the same would '
-                    f'have been done', tested=tuple(tested))
+    return Deciding('replayed', f'none: removing or reversing {scope} changes nothing',
+                    tested=tuple(tested))
 
 
 def _said(row: AskedAbout) -> str:

@@ -281,18 +281,18 @@ class _Reader:
             Deciding(kind, self._without_questions(bool(proposals), bool(things), provided, why)),
             why)
 
-    def _without_questions(self, proposed: bool, told_apart: bool, provided: int, why: Why) -> str:
+    def _without_questions(self, proposed: bool, detected: bool, provided: int, why: Why) -> str:
         """Explain what decided where no question did."""
         if proposed:
-            return 'no question: what the model proposed decided'
+            return 'no question: the model proposed it'
         if self._refused:
-            return f'no question: that {self._refused} was refused decided'
+            return f'no question: {self._refused} was refused'
         found = [text for text, is_so in (
-            ('what was told apart in the picture', told_apart),
+            ('the things found in the picture', detected),
             ('the facts that were provided', provided > 0),
-            ('the plan, with which it goes on', why.step > 1)) if is_so]
-        return 'no question' + (f': {" and ".join(found)} decided' if found else
-                                ' was asked before it')
+            ('the plan, which it continues', why.step > 1)) if is_so]
+        return 'no question: ' + (f'it follows from {" and ".join(found)}' if found else
+                                  'none was asked before it')
 
     def _show(self, seen: Observation, pictures: dict[str, None]) -> None:
         if seen.image_id and seen.altered is None:

@@ -40,7 +40,7 @@ changed, which answer decided, why this action, and what became of it; and why t
 What is true stands apart, at the end, where the record holds it.
 
 Which answer decided is found by running the method again on the recorded answers, with one of them
-left out or turned round (no model is asked). That takes long for long episodes: --effort bounds
+removed or reversed (no model is asked). That takes long for long episodes: --effort bounds
 it, and --effort 0 names the answer with the greatest change of belief instead.
 
 Pictures, questions and beliefs are in bags (sightplan run --bags all; always on ROS); without one

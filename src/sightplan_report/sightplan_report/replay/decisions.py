@@ -3,7 +3,7 @@
 The policy runs in the very loop of live episodes; what it sees, what it is answered, what its
 planner finds and what the world says come from the recording, and nobody is asked anything. Where
 it then decides what was recorded, one answer at a time can be changed before a decision: left out
-(as a reply that cannot be read), or turned round. What it decides instead tells what the answer
+(as a reply that cannot be read), or reversed. What it decides instead shows what the answer
 was good for.
 
 A question that was never asked about a picture has no recorded answer: it is answered as one that
