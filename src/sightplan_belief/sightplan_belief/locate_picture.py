@@ -227,7 +227,7 @@ def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Targ
     kind = backend_class(backend)
     check_backend(backend, Locate)  # refused in words before it is loaded
     if traits_of(kind).truth:
-        raise InputError(f'backend {backend!r} points by the truth, which nobody knows of a '
+        raise InputError(f'backend {backend!r} points by the truth, which is not known of a '
                          'picture; choose one that looks at it')
     made = make_checked_backend(backend, resolved_options(backend, backend_options or {}, 0))
     return BackendLocator(backend, made, reliability).locate(

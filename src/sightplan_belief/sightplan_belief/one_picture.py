@@ -172,7 +172,7 @@ def _image(picture: str | Path | NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def _check_backend(backend: str) -> None:
     if traits_of(backend_class(backend)).truth:
-        raise InputError(f'backend {backend!r} answers from the truth, which nobody knows of a '
+        raise InputError(f'backend {backend!r} answers from the truth, which is not known of a '
                          'picture; choose one that looks at it')
 
 

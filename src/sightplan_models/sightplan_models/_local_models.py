@@ -112,19 +112,20 @@ class Settings:
     max_image_pixels: int = param(0, 'Images with more pixels are made smaller before the '
                                   'processor sees them; 0: never', low=0)
     template_options: str = param('', 'Arguments for the chat template, a JSON object such as '
-                                  '{"enable_thinking": false}; the template tells their names')
+                                  '{"enable_thinking": false}; the template defines their names')
     temperature: float = param(0.0, 'Temperature of sampling free texts (moves, plans, replies to '
                                'samples); 0: the most probable token each time, as always for '
                                'answers to yes/no questions', low=0.0, high=2.0)
     top_p: float = param(1.0, 'Sampling from the most likely tokens that have this probability '
                          'together; with a temperature above 0', low=0.0, high=1.0)
-    top_k: int = param(0, 'Sampling from so many most likely tokens, 0: from all; likewise', low=0)
+    top_k: int = param(0, 'Number of most likely tokens to sample from, with a temperature '
+                       'above 0; 0: all', low=0)
     sampling_seed: int = param(0, 'Seed of sampling; the same request gets the same text', low=0)
-    threads: int = param(0, 'CPU threads of torch in this process; 0: as many as it likes',
+    threads: int = param(0, 'CPU threads of torch in this process; 0: the default of torch',
                          low=0, high=1024, identity=False)
     pointing: str = param(DEFAULT_FAMILY, 'How the model is asked to point: a family of prompts '
                           'of sightplan.queries.pointing_prompts, or a .yaml file of yours')
-    coordinates: str = param('', 'Convention in which the model says places; empty: that of the '
+    coordinates: str = param('', 'Convention of the coordinates in replies; empty: that of the '
                              'family', choices=CONVENTIONS)
     axis_ticks: str = param('auto', 'Whether scales are drawn along the edges of pictures in '
                             'which it points; auto: as the family says', choices=AXIS_TICKS)

@@ -102,8 +102,8 @@ class Settings:
     model_dir: str = param('', 'folder of the model; empty for the one that is shipped')
     domain: str = param('', 'domain whose shipped model answers; empty: that of the run, without '
                         'a run the first that has one', identity=False)
-    depth: bool = param(True, 'Whether a model that was made for depth, too, is given that of '
-                        'observations; else it is told that depth is not known')
+    depth: bool = param(True, 'Whether a model that can use depth gets the depth of '
+                        'observations; else depth counts as unknown')
     locator_dir: str = param('', 'folder of the network that locates things; empty for the one '
                              'that is shipped, if any')
     detector_dir: str = param('', 'folder of the network that finds all things in a picture; '

@@ -150,8 +150,8 @@ class Backend(ModelByKind):
         """
         source = self._truth
         if not isinstance(source, ThingSource):
-            raise InputError("backend 'noisy_locator' tells things apart from the truth, and this "
-                             'suite does not tell what is in its pictures; choose another backend')
+            raise InputError("backend 'noisy_locator' detects things by the truth, and this suite "
+                             'does not state what is in its pictures; choose another backend')
         things = source.things()
         masks = tuple(thing.mask for thing in things)
         found: list[tuple[float, Detection]] = []

@@ -66,8 +66,8 @@ class Settings:
         low=0.0, high=100.0)
     seed: int = param(0, 'Seed of the errors', low=0)
     together: float = param(
-        0.0, 'How strongly errors about one picture hang together: fraction of their common '
-        "cause, 0 for independent ones; not given: as the run's domain says", low=0.0, high=1.0)
+        0.0, "Correlation of errors about one picture, 0 for independent ones; not given: the "
+        "run domain's value", low=0.0, high=1.0)
     repeat: float = param(0.45, 'Probability that a wrong answer is wrong again on a new image '
                           'while the truth is the same (real models: .3 to .8)', low=0.0, high=1.0)
 

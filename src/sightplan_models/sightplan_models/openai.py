@@ -133,8 +133,8 @@ class Settings:
     top_p: float = param(0.0, 'Sampling from the most likely tokens that have this probability '
                          'together, sent with temperatures above 0; 0: not sent', low=0.0,
                          high=1.0)
-    top_k: int = param(0, 'Sampling from so many most likely tokens, likewise (vLLM and SGLang '
-                       'have it, OpenAI has not); 0: not sent', low=0)
+    top_k: int = param(0, 'Number of most likely tokens to sample from, sent with temperatures '
+                       'above 0 (vLLM and SGLang have it, OpenAI has not); 0: not sent', low=0)
     seed: int = param(0, 'Seed of sampling, sent with temperatures above 0', low=0)
     logprobs: str = param('auto', 'Probabilities of answers: auto (if the server offers them), '
                           'on (an error if not), off', choices=('auto', 'on', 'off'))
@@ -157,7 +157,7 @@ class Settings:
                             '{"chat_template_kwargs": {"enable_thinking": false}}')
     pointing: str = param(DEFAULT_FAMILY, 'How the model is asked to point: a family of prompts '
                           'of sightplan.queries.pointing_prompts, or a .yaml file of yours')
-    coordinates: str = param('', 'Convention in which the model says places; empty: that of the '
+    coordinates: str = param('', 'Convention of the coordinates in replies; empty: that of the '
                              'family', choices=CONVENTIONS)
     axis_ticks: str = param('auto', 'Whether scales are drawn along the edges of pictures in '
                             'which it points; auto: as the family says', choices=AXIS_TICKS)
@@ -167,11 +167,12 @@ class Settings:
     resize_multiple: int = param(RESIZE_MULTIPLE, "For resized_pixel_xy: the model's processor "
                                  'makes edges of pictures multiples of this (patch size times '
                                  'merge size) [px]', low=1, high=4096)
-    min_pixels: int = param(RESIZE_MIN_PIXELS, 'Likewise: enlarges pictures with fewer pixels, as '
-                            'min_pixels (or size.shortest_edge) of preprocessor_config.json says',
+    min_pixels: int = param(RESIZE_MIN_PIXELS, 'For resized_pixel_xy: the processor enlarges '
+                            'pictures with fewer pixels (min_pixels or size.shortest_edge of '
+                            'preprocessor_config.json)',
                             low=1)
-    max_pixels: int = param(RESIZE_MAX_PIXELS, 'Likewise: makes pictures with more pixels '
-                            'smaller, as max_pixels (or size.longest_edge) says', low=1)
+    max_pixels: int = param(RESIZE_MAX_PIXELS, 'For resized_pixel_xy: the processor reduces '
+                            'pictures with more pixels (max_pixels or size.longest_edge)', low=1)
     concurrency: int = param(8, 'Most requests at a time', low=1, high=1024, identity=False)
     timeout_s: float = param(120.0, 'Limit of one request [s]', low=0.1, high=3600.0,
                              identity=False)

@@ -12,7 +12,7 @@ from sightplan_report.html import words
 def became(status: str, message: str) -> str:
     """Describe the result of an action by the status and message of its feedback."""
     text = {FeedbackStatus.EXECUTED.value: 'it was carried out, as far as the world can tell',
-            FeedbackStatus.REJECTED.value: 'the world refused it: it was not legal',
+            FeedbackStatus.REJECTED.value: 'the world refused it as illegal',
             FeedbackStatus.WITHHELD.value: 'the method held it back; nothing was sent',
             FeedbackStatus.INVALID.value: "the model's reply held no action that can be sent; "
                                           'nothing moved'}.get(status, status)
@@ -35,7 +35,7 @@ _STOPS = {
     StopReason.PLANNER_TIMEOUT: 'the planner did not end within its limit',
     StopReason.UNPARSED: "a reply of the model could not be read, and the method's settings say "
                          'to stop then',
-    StopReason.EMPTY_PLAN: 'the model proposed a plan without actions, which is taken for done',
+    StopReason.EMPTY_PLAN: 'the model proposed a plan without actions, which counts as done',
     StopReason.GAVE_UP: 'it gave up',
     StopReason.CANCELLED: 'it was cancelled from outside',
     StopReason.ERROR: 'an error of the machinery ended it, which says nothing about the method',

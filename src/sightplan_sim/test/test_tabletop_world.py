@@ -102,7 +102,7 @@ def test_what_is_in_the_hand_is_not_seen(world) -> None:
 def test_a_problem_that_tells_no_scene_is_named(world) -> None:
     one = spec('short', 'short_0')
     other = dataclasses.replace(one, problem=dataclasses.replace(one.problem, name='mine'))
-    with pytest.raises(InputError, match='mine: its name tells no scene'):
+    with pytest.raises(InputError, match='mine: its name does not name a scene'):
         world.check([other])
     with pytest.raises(WorldError, match='mine'):
         world.reset(other)

@@ -72,7 +72,7 @@ def test_pictures_alone(files, capsys):
     assert code == 0, err
     assert found['ranking'] == [2, 1] and found['paths'] == ['a.png', 'b.png']
     assert found['descriptors'] == [] and 'No map was known' in found['reason']
-    assert 'nobody checked whether a path crosses an obstacle' in found['reason']
+    assert 'not checked whether a path crosses an obstacle' in found['reason']
 
 
 def test_where_all_paths_cross_none_is_called_the_best(files, capsys):

@@ -368,7 +368,7 @@ def test_paths_are_called_by_their_numbers():
 
 def test_doubt_is_named():
     found = compare_paths(WALL, [ROUND, STRAIGHT], understood_wishes([], WishSettings()))
-    assert 'Nobody could tell what is wanted of average clearance' in found.reason
+    assert 'It is not known what is wanted of average clearance' in found.reason
 
 
 def test_thresholds_fit_the_map():

@@ -401,7 +401,7 @@ def test_several_answers_of_which_nobody_knows_whose_they_are_are_skipped(tmp_pa
     save(tmp_path / 's1/run/1/info.npy', numpy_1(np.array(
         [{'ans': [0.1, 0.2], 'vlm_name': name} for name in names], object)))
     found, skipped = info_files.import_results(tmp_path)
-    assert found == [] and 'does not tell them apart' in skipped[0]['reason']
+    assert found == [] and 'does not distinguish them' in skipped[0]['reason']
 
 
 def test_a_box_of_a_trace_is_refused(tmp_path):

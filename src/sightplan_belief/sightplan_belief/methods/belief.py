@@ -28,8 +28,8 @@ class Settings(BelievingSettings):
 
     looks: int = param(3, 'Most readings of one state, each in another view', low=1, high=100)
     goal_looks: int = param(20, 'Most readings of the picture of a goal', low=1, high=1000)
-    memory: bool = param(True, 'Whether earlier readings count (else only those of the last look, '
-                         'for comparison)')
+    memory: bool = param(True, 'Whether earlier readings count (else only those of the last '
+                         'observation, for comparison)')
     near: float = param(4.0, 'How many times likelier a wrong yes is about a place next to the '
                         'right one than about another one', low=1.0, high=1000.0)
     patience: float = param(0.3, 'How much less likely a goal may be for each action that it is '

@@ -60,8 +60,8 @@ class Settings:
                           high=1.0)
     sure: float = param(0.9, 'Probability that an answer without probabilities stands for',
                         low=0.5, high=0.999)
-    hidden: str = param('unknown', 'What counts as the answer about what is out of view, of which '
-                        'nobody is asked here: unknown, or no (as most models say)',
+    hidden: str = param('unknown', 'Assumed answer about objects out of view, which are not asked '
+                        'about here: unknown, or no (as most models say)',
                         choices=('unknown', 'no'))
     mass: float = param(0.8, 'Probability of the joint states that a plan must work in', low=0.01,
                         high=0.999)

@@ -55,8 +55,8 @@ NOTE = ('Compared after each batch of answers, over the atoms that can matter: t
         'conditions of actions and of the goal (others that may be asked about are left out). An '
         'exact state has every one of them right. Brier score, log loss [nats] and expected '
         'calibration error (ECE) are those of the probabilities; an estimator that has none for '
-        'an atom counts as almost sure. Intervals heed that atoms and moments of an episode share '
-        'their luck.')
+        'an atom counts as almost sure. Intervals take the atoms and moments of an episode '
+        'for one statistical cluster.')
 
 
 @dataclass(frozen=True, eq=False)

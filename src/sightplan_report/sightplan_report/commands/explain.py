@@ -64,7 +64,7 @@ class ExplainArguments:
         False,
         'list all questions in the text, not only those that matter most (the page has all)')
     effort: int = option(
-        _EFFORT, 'about so many decisions are made again to find deciding answers', low=0)
+        _EFFORT, 'decisions, about, that are made again to find deciding answers', low=0)
     method_option: tuple[str, ...] = option(
         (), 'setting of the method (repeatable), for a bag without its run, which knows them',
         metavar='KEY=VALUE')

@@ -50,10 +50,10 @@ class ReportArguments:
         _EPISODES[0], 'which episodes get a page of their own: of each method some failures of '
         'each cause and one that was solved, or all if there are 20 or fewer (failed, the '
         'default), all, or none', choices=_EPISODES)
-    most: int = option(2, 'so many failures of each cause and method', low=1)
+    most: int = option(2, 'failures of each cause and method that get a page', low=1)
     most_mb: float = option(
-        15.0, 'so large are all pages of episodes together, about; what does not fit is left '
-        'out, and the page says so', low=0.001, metavar='MB')
+        15.0, 'size of all pages of episodes together, about; what does not fit is left out, '
+        'and the page says so', low=0.001, metavar='MB')
     only: tuple[str, ...] = option(
         (), 'only runs with this domain, method, backend, model, split, seed, or value of '
         'another axis of a sweep (several with commas)', metavar='KEY=VALUE', listed=True)

@@ -23,7 +23,7 @@ class HardwareSettings:
         0.0, 'standard deviation of the measured joint positions [rad]', low=0.0, high=0.1)
     realtime_factor: float = param(
         0.0, 'simulated seconds a second of wall clock, in a thread of its own; 0: time passes '
-        'only while somebody waits for the arm, as fast as the machine can', low=0.0, high=20.0)
+        'only while a caller waits for the arm, as fast as the machine can', low=0.0, high=20.0)
     depth_noise_mm: float = param(
         0.0, 'standard deviation of the depth at 1 m; it grows with the square of the distance',
         low=0.0, high=50.0)

@@ -18,10 +18,10 @@ class Settings(HardwareSettings):
         choices=('symbolic', 'arm'))
     rearm: bool = param(
         True, 'with execution=arm: whether a reset re-arms a safety gate that has stopped, as a '
-        'person would; false where somebody watches over the arm')
+        'person would; false where a person watches over the arm')
     pictures: str = param(
-        'pybullet', 'who draws the pictures; "none": nobody, for methods whose answers come from '
-        'elsewhere (the image is a few pixels that change when the scene does)',
+        'pybullet', 'renderer of the pictures; "none": none are drawn, for methods whose answers '
+        'come from elsewhere (the image is a few pixels that change when the scene does)',
         choices=('pybullet', 'none'))
     width: int = param(640, 'width of the picture [px]', low=64, high=4096)
     height: int = param(480, 'height of the picture [px]', low=64, high=4096)

@@ -18,8 +18,8 @@ class Settings:
     """The robot and how it looks at its home; the same fields serve command line, YAML and ROS."""
 
     pictures: str = param(
-        'pybullet', 'who draws the pictures; "none": nobody, for methods whose answers come from '
-        'elsewhere (the image is a few pixels that change when the scene does)',
+        'pybullet', 'renderer of the pictures; "none": none are drawn, for methods whose answers '
+        'come from elsewhere (the image is a few pixels that change when the scene does)',
         choices=('pybullet', 'none'))
     home: int = param(0, 'which home a problem takes place in: each number gives another one',
                       low=0, high=1_000_000)

@@ -20,7 +20,7 @@ class Settings(HardwareSettings):
         choices=('symbolic', 'arm'))
     rearm: bool = param(
         True, 'with execution=arm: whether a reset re-arms a safety gate that has stopped, as a '
-        'person would; false where somebody watches over the arm')
+        'person would; false where a person watches over the arm')
     view: str = param(
         '3d', 'what an observation shows: solid pieces seen from above one side ("3d"), flat ones '
         '("2d"), or a text of one line for each piece ("text")', choices=('3d', '2d', 'text'))
@@ -32,8 +32,8 @@ class Settings(HardwareSettings):
         'on, row by row ("board"), or as the problem lists its objects ("engine")',
         choices=('board', 'engine'))
     pictures: str = param(
-        'own', 'who draws the pictures; "none": nobody, for methods whose answers come from '
-        'elsewhere (the image is a few pixels that change when the scene does)',
+        'own', 'renderer of the pictures; "none": none are drawn, for methods whose answers '
+        'come from elsewhere (the image is a few pixels that change when the scene does)',
         choices=('own', 'none'))
     width: int = param(640, 'width of the picture [px]', low=64, high=4096)
     height: int = param(480, 'height of the picture [px]', low=64, high=4096)

@@ -67,10 +67,11 @@ class Settings(arm_world.Settings):
         'truly are: for oracles, with execution=arm')
     rearm: bool = param(True, 'whether a reset re-arms a safety gate that has stopped')
     calibration_error_mm: float = param(
-        2.0, "how far the camera is from where the robot's file has it, in a direction that the "
-        'scene draws', low=0.0, high=100.0)
+        2.0, "distance of the camera from its position in the robot's file, in a direction that "
+        'the scene draws', low=0.0, high=100.0)
     calibration_error_deg: float = param(
-        0.2, "how far the camera is turned from how the robot's file has it, likewise", low=0.0,
+        0.2, "angle of the camera to its orientation in the robot's file, about an axis that the "
+        'scene draws', low=0.0,
         high=20.0)
     depth_noise_mm: float = param(
         2.0, 'standard deviation of the depth at 1 m; it grows with the square of the distance',
@@ -157,8 +158,9 @@ class TabletopWorld(ArmedWorld['_Episode']):
     def _misfit(self, spec: EpisodeSpec) -> str:
         problem = spec.problem
         if _scene_of(problem) is None:
-            return (f'problem {problem.name}: its name tells no scene; names are such as short_3, '
-                    'and "sightplan problems generate" of domain tabletop makes such problems')
+            return (f'problem {problem.name}: its name does not name a scene; names are such as '
+                    'short_3, and "sightplan problems generate" of domain tabletop makes such '
+                    'problems')
         return ''
 
     def _make_episode(self, spec: EpisodeSpec) -> _Episode:
@@ -167,9 +169,10 @@ class TabletopWorld(ArmedWorld['_Episode']):
         found = self._source.tidying(scene[1], scene[0])
         shown = problem_of(found, load_domain('tabletop'), spec.problem.name)
         if (dict(shown.objects), shown.init) != (dict(spec.problem.objects), spec.problem.init):
-            raise WorldError(f'problem {spec.problem.name}: its objects and its beginning are not '
-                             'those of the scene that its name tells; give it another name, or '
-                             'generate it anew ("sightplan problems generate")')
+            raise WorldError(
+                f'problem {spec.problem.name}: its objects and its init are not those of the '
+                'scene in its name; give it another name, or generate it again ("sightplan '
+                'problems generate")')
         return _Episode(spec=spec, found=found)
 
     def _put(self, episode: _Episode) -> None:

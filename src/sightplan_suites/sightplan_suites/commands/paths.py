@@ -37,12 +37,12 @@ examples:
 
 On a known map the paths are measured, and a model is asked in words alone what the task wants:
 for each of seven descriptors whether more or less of it is better. The probability that a path is
-the best follows from what is believed of that. A vector says it instead, and nobody is asked:
+the best follows from what is believed of that. A vector states it instead, and no model is asked:
 NAME=SIGN pairs (1: more is better, -1: less is better), or seven numbers in the order
 average_clearance, minimum_clearance, maximum_clearance, path_length, sharp_turns, maximum_angle,
 smoothness. A path that touches or crosses an obstacle, between its points, too, is never the best.
-With --pictures no map is known: the model compares pictures of the paths in pairs, and nobody
-checks whether a path crosses an obstacle.
+With --pictures no map is known: the model compares pictures of the paths in pairs; it is
+not checked whether a path crosses an obstacle.
 """
 
 
@@ -174,8 +174,8 @@ def _backend(arguments: CompareArguments, missing: str) -> Model:
     if arguments.backend is None:
         raise InputError(missing)
     if traits_of(backend_class(arguments.backend)).truth:
-        raise InputError(f'backend {arguments.backend!r} answers from the truth, which nobody '
-                         'knows of a task; choose another')
+        raise InputError(f'backend {arguments.backend!r} answers from the truth, which is not '
+                         'known of a task; choose another')
     options = read_options(arguments.backend_option, type(backend_settings(arguments.backend)),
                            '--backend-option')
     return make_checked_backend(arguments.backend, options)

@@ -137,6 +137,6 @@ def add_parsers(verbs: Any) -> None:
         settings=ParseArguments,
         description='Read replies as commands, and classify the moves they attempt: EM '
         'effective, IM ineffective, OD\ndestination occupied, OB out of bounds, IC illegal '
-        'command; without a puzzle: move or IC; start, done and\nreset have no class. Of a move '
-        'that is repeated "class" is that of the first attempt, "classes" has all.',
+        'command; without a puzzle: move or IC; start, done and\nreset have no class. For a '
+        'repeated move, "class" is that of the first attempt, and "classes" lists all.',
         exits='0 done; 1 there is no reply; 2 bad usage or bad files')

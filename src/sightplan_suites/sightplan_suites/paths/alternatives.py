@@ -44,13 +44,13 @@ class AlternativeSettings:
 
     count: int = param(8, 'paths wanted', low=1, high=100)
     tries: int = param(24, 'searches at most', low=1, high=1000)
-    apart: float = param(1.5, 'paths nearer to each other than this, on average, are alike',
+    apart: float = param(1.5, 'mean distance below which two paths count as the same',
                          low=0.0, high=1000.0)
     spacing: float = param(1.0, 'distance of neighbouring nodes of the lattice',
                            low=0.01, high=100.0)
-    repulsion: float = param(3.0, 'by how much a step on an earlier path costs more',
+    repulsion: float = param(3.0, 'relative extra cost of a step on an earlier path',
                              low=0.0, high=1000.0)
-    reach: float = param(5.0, 'how far from an earlier path steps cost more',
+    reach: float = param(5.0, 'distance from an earlier path within which steps cost more',
                          low=0.01, high=1000.0)
     min_radius: float = param(0.5, 'least radius of a robot', low=0.01, high=100.0)
     max_radius: float = param(1.5, 'greatest radius of a robot', low=0.01, high=100.0)

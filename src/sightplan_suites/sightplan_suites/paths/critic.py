@@ -65,11 +65,11 @@ class CriticSettings:
                                 'maps that they were published for', low=0.0, high=1000.0)
     strict: bool = param(False, 'a difference must exceed its threshold to count, not only reach '
                          'it')
-    sure: float = param(0.75, 'below this probability nobody could tell whether a descriptor '
-                        'matters', low=0.34, high=0.999)
+    sure: float = param(0.75, 'probability below which it counts as unknown whether a '
+                        'descriptor matters', low=0.34, high=0.999)
     pairs: int = param(0, 'pairs of pictures that are asked about; 0: all, up to 16', low=0,
                        high=120)
-    orders: str = param('both', 'whether a pair of pictures is shown both ways round, or one way',
+    orders: str = param('both', 'whether a pair of pictures is shown in both orders, or in one',
                         choices=('both', 'one'))
 
 
@@ -103,7 +103,7 @@ class Critique:
         reason: why, in words; it counts paths from 1, or calls them as they are numbered.
         model: who was asked; '' for nobody.
         crossing: indices of the paths that touch or cross an obstacle; () where pictures were
-            compared, of which nobody knows.
+            compared, as it is not known there.
     """
 
     ranking: tuple[int, ...]

@@ -18,7 +18,7 @@ class PlannerSettings:
 
     planner: str = param('rrt', 'planner of OMPL', choices=PLANNERS)
     runs: int = param(30, 'runs on a map, each with a robot of its own', low=1, high=1000)
-    samples: int = param(60_000, 'a run gives up after so many samples', low=1, high=10_000_000)
+    samples: int = param(60_000, 'samples after which a run gives up', low=1, high=10_000_000)
     step: float = param(5.0, 'longest step of a tree; 0: a fifth of the diagonal, as OMPL has it',
                         low=0.0, high=1000.0)
     goal_bias: float = param(0.05, 'how often rrt steps towards the goal', low=0.0, high=1.0)

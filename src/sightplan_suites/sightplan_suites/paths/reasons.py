@@ -34,7 +34,7 @@ def reason(order: Sequence[int], best: Sequence[float], descriptors: Sequence[De
         wishes: what is wanted.
         thresholds: from which difference on a descriptor counts.
         strict: as ``labels.label_pair``.
-        sure: below this probability nobody could tell whether a descriptor matters.
+        sure: probability below which it is not known whether a descriptor matters.
         numbers: what the paths are called; (): they are counted from 1.
     """
     first, second = order[0], order[1]
@@ -63,7 +63,7 @@ def reason(order: Sequence[int], best: Sequence[float], descriptors: Sequence[De
         sentences.append(f'Too little difference to count: {", ".join(sides[0])}.')
     doubtful = [wish for wish in wishes.wishes if wish.name not in decided]
     if doubtful:
-        sentences.append('Nobody could tell what is wanted of '
+        sentences.append('It is not known what is wanted of '
                          f'{", ".join(_doubt(wish) for wish in doubtful)}.')
     if not wanted and not doubtful:
         sentences.append('The task gives no reason to prefer any.')
@@ -132,8 +132,8 @@ def of_pictures(ranking: Ranking, unread: int) -> str:
     pairs = len(ranking.asked)
     numbers = range(1, len(ranking.order) + 1)
     text = (f'{_headline(ranking.order, ranking.best, numbers)} No map was known: {pairs} '
-            f'{"pair" if pairs == 1 else "pairs"} of pictures compared, nothing measured; nobody '
-            'checked whether a path crosses an obstacle or leaves the map.')
+            f'{"pair" if pairs == 1 else "pairs"} of pictures compared, nothing measured; it was '
+            'not checked whether a path crosses an obstacle or leaves the map.')
     if unread:
         text += (f' {unread} {"reply" if unread == 1 else "replies"} could not be read and '
                  f'{"says" if unread == 1 else "say"} nothing.')

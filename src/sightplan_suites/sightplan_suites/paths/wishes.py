@@ -83,12 +83,12 @@ class WishSettings:
     """Settings of the questions and of the weight of their answers."""
 
     wordings: int = param(3, 'wordings of each question that are asked', low=1, high=3)
-    matters: float = param(0.5, 'probability beforehand that a descriptor matters, either way '
-                           'alike', low=0.01, high=0.99)
+    matters: float = param(0.5, 'prior probability that a descriptor matters; more and less '
+                           'are equally likely', low=0.01, high=0.99)
     yes_true: float = param(0.9, 'P(yes | yes is right)', low=0.01, high=0.99)
     yes_false: float = param(0.1, 'P(yes | no is right)', low=0.01, high=0.99)
-    together: float = param(0.3, 'how strongly errors in several wordings of a question hang '
-                            'together; 1: more wordings say no more than one', low=0.0, high=1.0)
+    together: float = param(0.3, 'correlation of errors in several wordings of a question; '
+                            '1: more wordings add nothing', low=0.0, high=1.0)
 
 
 @dataclass(frozen=True, slots=True)

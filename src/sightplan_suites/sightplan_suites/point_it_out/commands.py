@@ -80,7 +80,7 @@ class RateArguments(_TracesArguments):
 
     who: str = option('', 'who rates (default: your login name)', metavar='NAME')
     out: Path = option(
-        REQUIRED, 'JSON lines are added to it; the same command goes on', metavar='FILE')
+        REQUIRED, 'JSON lines are added to it; the same command continues', metavar='FILE')
     port: int = option(0, 'port of the page (default: any free one)', low=0, high=65535)
     no_browser: bool = option(False, 'only print the address of the page')
 
@@ -91,8 +91,8 @@ class AgreementArguments:
 
     ratings: tuple[Path, ...] = argument(
         'ratings by people (verb rate) and judges (verb judge)', metavar='FILE')
-    raters: int = option(5, 'traces that so many people have rated count')
-    alike: int = option(4, 'so many of them must agree')
+    raters: int = option(5, 'number of people who must have rated a trace')
+    alike: int = option(4, 'number of them who must agree')
 
 
 def score(suite: Suite, arguments: ScoreDataArguments) -> Result:

@@ -462,8 +462,8 @@ def _predictions(path: Path) -> list[tuple[str, Prediction]]:
     entries = read_info(path)
     names = [name if isinstance(name := entry.get('vlm_name'), str) else '' for entry in entries]
     if len(entries) > 1 and (not all(names) or len(set(names)) < len(names)):
-        raise RefusedError(f'{path}: it has {len(entries)} answers, and "vlm_name" does not tell '
-                           f'them apart ({", ".join(map(repr, names))})')
+        raise RefusedError(f'{path}: it has {len(entries)} answers, and "vlm_name" does not '
+                           f'distinguish them ({", ".join(map(repr, names))})')
     return [(name, _prediction(path, f'{kind}/{int(tag) - 1}', kind, name or _run(path), entry))
             for name, entry in zip(names, entries, strict=True)]
 

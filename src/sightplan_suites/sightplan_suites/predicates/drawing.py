@@ -85,7 +85,7 @@ class Studio:
             self._stack.callback(close)
         if not isinstance(world, TruthSource):
             self._stack.close()
-            raise InputError(f'the world of domain {domain.name} tells no truth, so that its '
+            raise InputError(f'the world of domain {domain.name} provides no truth, so that its '
                              'pictures cannot be scored')
         self._world: World = world
         self._truth: TruthSource = world
