@@ -55,7 +55,7 @@ LIBRARIES_OF_THE_CORE = {
     'replay': _PLAIN,
     'graphs': ('pydantic',),
     'console': ('rich',),
-    'commands': (*_PLAIN, 'rich'),
+    'commands': _PLAIN,
     'cli': (),
 }
 
@@ -110,7 +110,7 @@ PACKAGES = {
     'sightplan': ((), ()),  # its rooms have the tables above
     'sightplan_models': (
         ('sightplan.model', 'sightplan.queries', 'sightplan.domains', 'sightplan.vlm'), _PLAIN),
-    'sightplan_belief': (_CORE, (*_PLAIN, 'scipy', 'rich')),
+    'sightplan_belief': (_CORE, (*_PLAIN, 'scipy')),
     'sightplan_report': ((*_CORE, 'sightplan_belief'), _PLAIN),
     'sightplan_suites': (
         (*_CORE, 'sightplan_belief', 'sightplan_report'), (*_PLAIN, 'scipy', 'shapely')),
@@ -123,7 +123,7 @@ PACKAGES = {
         ('sightplan', 'sightplan_models', 'sightplan_belief', 'sightplan_suites',
          'sightplan_report', 'sightplan_arm', 'sightplan_sim',
          'sightplan_interfaces'),
-        ('numpy', 'yaml', 'rich', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',
+        ('numpy', 'yaml', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',
          'control_msgs', 'controller_manager_msgs', 'diagnostic_msgs', 'rcl_interfaces',
          'rosgraph_msgs',
          'sensor_msgs', 'std_msgs', 'std_srvs',
@@ -134,7 +134,7 @@ PACKAGES = {
         ('sightplan', 'sightplan_models', 'sightplan_belief', 'sightplan_suites',
          'sightplan_report', 'sightplan_arm', 'sightplan_sim', 'sightplan_nodes',
          'sightplan_interfaces'),
-        ('numpy', 'yaml', 'rich', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',
+        ('numpy', 'yaml', 'rclpy', 'action_msgs', 'builtin_interfaces', 'lifecycle_msgs',
          'control_msgs', 'rcl_interfaces', 'rosgraph_msgs', 'sensor_msgs', 'std_msgs', 'std_srvs',
          'geometry_msgs', 'nav_msgs', 'trajectory_msgs', 'visualization_msgs',
          'unique_identifier_msgs', 'rosidl_runtime_py', 'ament_index_python'),

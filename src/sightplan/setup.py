@@ -27,7 +27,6 @@ setup(
         'pillow',
         'pydantic',
         'PyYAML',
-        'rich',
         'rosbags',
         'scipy',
         'unified-planning',
@@ -36,7 +35,9 @@ setup(
     extras_require={
         'all': [
             'sightplan_arm', 'sightplan_belief', 'sightplan_models[openai,torch]',
-            'sightplan_report', 'sightplan_sim[paths]', 'sightplan_suites[report]'],
+            'sightplan_report', 'sightplan_sim[paths]', 'sightplan_suites[report]',
+            'sightplan[bars]'],
+        'bars': ['rich'],  # progress as a bar instead of lines
         'ray': ['ray'],
         'test': ['pytest'],
     },

@@ -29,7 +29,6 @@ setup(
         'ortools',
         'pydantic',
         'PyYAML',
-        'rich',
         'scipy',
         'sightplan',
     ],

@@ -12,6 +12,7 @@ from sightplan import cli
 from sightplan.commands import frame
 from sightplan.commands.frame import DONE, FAILED, USAGE, add_command, add_group, read_options
 from sightplan.commands.plugins import COMMANDS
+from sightplan.console.tables import table_lines
 from sightplan.model import (
     CancelledError,
     InfrastructureError,
@@ -202,3 +203,20 @@ def test_a_table_is_printed_as_it_is_whatever_its_cells_say(capsys):
     assert lines[0] == 'of [things]' and lines[1].split() == ['name', 'n']
     assert lines[2].split() == ['[red]a[/red]', '12'] and lines[3].split() == ['b' * 120, 'None']
     assert len(lines) == 4 and lines[1].index('name') == lines[3].index('b')
+
+
+def test_a_table_without_headings_begins_with_its_first_row(capsys):
+    frame.print_table(('', ''), [('a', 1), ('bc', 23)])
+    assert capsys.readouterr().out == 'a    1\nbc  23\n'
+
+
+def test_the_widest_columns_of_a_table_are_folded_to_the_width_of_the_terminal():
+    rows = [('a', 'x' * 30 + '\nsecond', 'y' * 50), ('b', 'left', 'right\x1b[2J')]
+    lines = [line for row in table_lines(('n', 'what', 'more'), rows, left=2, width=60)
+             for line in row]
+    assert max(map(len, lines)) <= 60
+    assert ''.join(lines).count('x') == 30 and ''.join(lines).count('y') == 50
+    assert 'second' in lines[3] and lines[-1].split() == ['b', 'left', 'right[2J']
+    unfolded = table_lines((), rows, left=2)
+    assert len(unfolded) == 2 and len(unfolded[0][0]) == 1 + 2 + 30 + 2 + 50
+    assert table_lines((), []) == []

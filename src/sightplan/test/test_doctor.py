@@ -164,6 +164,18 @@ def test_a_library_is_not_asked_for_ros(monkeypatch):
     assert 'none' in found[1].detail and found[1].name == 'ros' and found[1].ok
     assert not {check.name for check in found} & {'workspace', 'transport', 'security'}
     assert len(found) == len(doctor.CHECKS) - len(doctor.OF_ROS)
+    absent = {check.name: check for check in found if check.name in doctor.BROUGHT_BY}
+    assert {*absent} == {*doctor.BROUGHT_BY}
+    assert all(check.ok and check.remedy == f'pip install {doctor.BROUGHT_BY[name]}'
+               for name, check in absent.items())
+
+
+def test_a_library_without_torch_is_told_the_extra(monkeypatch):
+    monkeypatch.setattr(doctor.importlib.util, 'find_spec', lambda name: None)
+    lacking = scripted(False, "ModuleNotFoundError: No module named 'torch'")
+    check = doctor.check_torch(lacking({}, None))
+    assert check.ok and 'sightplan_models[torch]' in check.remedy
+    assert not doctor.check_torch(lacking({'ROS_DISTRO': 'jazzy'}, None)).ok
 
 
 def test_the_node_of_doctor_needs_no_keys():

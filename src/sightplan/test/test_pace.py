@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
+
 import pytest
 
-from sightplan.console.progress import Pace, duration
+from sightplan.console.progress import EpisodeBar, Pace, duration
 
 
 @pytest.mark.parametrize(('seconds', 'text'), [
@@ -19,3 +22,18 @@ def test_the_rest_takes_as_long_as_what_was_done():
     assert pace.time_left(0, 5) == 'unknown'
     assert pace.time_left(3, 5) == '0:00:50'
     assert pace.time_left(3, -1) == '0:00:00'
+
+
+@pytest.mark.parametrize('there', [True, False])
+def test_a_bar_on_a_terminal_where_rich_is_installed_and_else_lines(monkeypatch, capsys, there):
+    monkeypatch.setattr(sys.stderr, 'isatty', lambda: True, raising=False)
+    monkeypatch.setenv('TERM', 'xterm')
+    if not there:
+        monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
+    with EpisodeBar() as bar:
+        assert bar.plain is not there
+        bar.stage('episodes', 0, 4)
+        bar.stage('episodes', 4, 4)
+        bar.say('all [of] them')
+    said = capsys.readouterr().err
+    assert 'all [of] them' in said and ('4/4' in said) is there

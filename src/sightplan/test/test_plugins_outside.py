@@ -22,6 +22,7 @@ from sightplan.model import (
     TruthSource,
     World,
     WorldError,
+    plugins,
 )
 from sightplan.runs import worlds
 from sightplan.vlm import backend_names, make_backend
@@ -164,6 +165,24 @@ def test_a_folder_is_a_domain_from_any_working_directory(folder, monkeypatch, tm
     assert load_domain(problem.domain).folder == folder
     with pytest.raises(DomainError, match="domain 'larder' is unknown; choose one of"):
         load_domain('larder')
+
+
+@pytest.mark.parametrize(('kind', 'package'), [
+    ('backend', 'sightplan_models'), ('method', 'sightplan_belief'),
+    ('world', 'sightplan_sim'), ('suite', 'sightplan_suites')])
+def test_an_unknown_name_may_be_one_of_a_package_that_is_not_installed(monkeypatch, kind, package):
+    assert package not in str(plugins.unknown(kind, 'what', ['other']))
+    monkeypatch.setattr(plugins.importlib.util, 'find_spec', lambda name: None)
+    said = str(plugins.unknown(kind, 'what', []))
+    assert 'none is installed' in said and said.endswith(f'(pip install {package})')
+    assert 'pip' not in str(plugins.unknown('graph', 'what', ['other']))
+
+
+def test_a_flag_with_the_name_of_a_method_that_is_not_installed(monkeypatch, capsys):
+    monkeypatch.setattr(plugins.importlib.util, 'find_spec', lambda name: None)
+    with pytest.raises(SystemExit):
+        cli.main(['run', '--method', 'nothing_of_ours'])
+    assert 'pip install sightplan_belief' in capsys.readouterr().err
 
 
 def test_modules_of_a_folder_import_their_neighbours_and_say_what_is_wrong(folder):

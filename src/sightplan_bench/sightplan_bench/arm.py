@@ -26,6 +26,7 @@ from sightplan.commands.frame import (
     Result,
     add_command,
     note,
+    print_table,
     read_options,
     stop_flag,
 )
@@ -358,36 +359,29 @@ def _result(arguments: Arguments, runs: Sequence[Any]) -> dict[str, Any]:
 
 def _show(result: Mapping[str, Any]) -> None:
     """Print figures as a table."""
-    from rich.console import Console
-    from rich.table import Table
-    console = Console()
-    table = Table(title=f'{result["domain"]}, {result["method"]}, {result["backend"]}, '
-                  f'{result["world"]}', title_justify='left')
-    for name in ('split', 'solved', '95 %', 'moves', 'perceive', 'plan', 'motion', 'all', 'arm'):
-        table.add_column(name, justify='left' if name == 'split' else 'right')
+    rows = []
     for name, split in (*result['splits'].items(), ('all', result['all'])):
         low, high = split['interval95'] or (0.0, 1.0)
         ms = split.get('ms', {})
         cells = [f'{ms[key]:.0f}' if key in ms else '-' for key in (*GROUPS, 'motion', 'all')]
         cells += [f'{ms["motion_clock"] / 1e3:.1f} s' if ms else '-']
-        table.add_row(name, f'{split["solved"]} of {split["counted"]}',
-                      f'{low:.3f}-{high:.3f}', str(split['moves']), *cells)
-    console.print(table)
+        rows.append((name, f'{split["solved"]} of {split["counted"]}',
+                     f'{low:.3f}-{high:.3f}', str(split['moves']), *cells))
+    print_table(('split', 'solved', '95 %', 'moves', 'perceive', 'plan', 'motion', 'all', 'arm'),
+                rows, f'{result["domain"]}, {result["method"]}, {result["backend"]}, '
+                f'{result["world"]}')
     everything = result['all']
     missing = everything['planned'] - everything['episodes']
-    console.print('perceive to all: CPU milliseconds, arm: seconds on its clock; medians per move '
-                  f'that was carried out; solved: by the truth; of '
-                  f'{everything["planned"]} episodes {missing} are missing (counted as not '
-                  f'solved), {everything["infrastructure"]} ended in errors apart from motion '
-                  '(not counted)', highlight=False)
+    print('perceive to all: CPU milliseconds, arm: seconds on its clock; medians per move '
+          f'that was carried out; solved: by the truth; of {everything["planned"]} episodes '
+          f'{missing} are missing (counted as not solved), {everything["infrastructure"]} ended '
+          'in errors apart from motion (not counted)')
     for title, counts in (('moves by the report', everything['causes']),
                           ('moves by the truth', everything['outcomes'])):
-        console.print(f'{title}: ' + (', '.join(f'{k} {v}' for k, v in counts.items()) or '-'),
-                      highlight=False)
+        print(f'{title}: ' + (', '.join(f'{k} {v}' for k, v in counts.items()) or '-'))
     for move in everything['failed']:
-        console.print(f'  {move["episode_id"]} {move["action"]}: {move["cause"]} '
-                      f'(truth: {move["outcome"] or "error"}) {move["message"]}',
-                      highlight=False, markup=False, soft_wrap=True)
+        print(f'  {move["episode_id"]} {move["action"]}: {move["cause"]} '
+              f'(truth: {move["outcome"] or "error"}) {move["message"]}')
     for kind in ('unsolved', 'errors'):
         for text in everything[kind]:
-            console.print(f'{kind}: {text}', highlight=False, markup=False, soft_wrap=True)
+            print(f'{kind}: {text}')

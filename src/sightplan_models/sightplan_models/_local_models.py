@@ -162,8 +162,8 @@ def load(label: str, options: Settings, *, pixels: str = '', setting: str = 'mod
         import transformers
         from transformers.utils import logging as hf_logging
     except ImportError as error:
-        raise BackendError(f'{label} needs torch, transformers and pillow ({error}); run "make '
-                           'build", or pip install torch transformers pillow') from error
+        raise BackendError(f'{label} needs torch and transformers ({error}); install them: '
+                           'pip install "sightplan_models[torch]"') from error
     if options.threads:
         torch.set_num_threads(options.threads)
     source: dict[str, Any] = {'local_files_only': options.offline or local,

@@ -605,6 +605,6 @@ def _library() -> Any:
     try:
         import openai
     except ImportError as error:
-        raise BackendError(f'backend openai needs the library openai ({error}); run "make build", '
-                           f'or pip install openai') from error
+        raise BackendError(f'backend openai needs the library openai ({error}); install it: '
+                           'pip install "sightplan_models[openai]"') from error
     return openai

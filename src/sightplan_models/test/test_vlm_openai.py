@@ -909,7 +909,7 @@ def test_the_name_is_that_of_model_and_server(make: Any) -> None:
 
 def test_a_missing_library_is_named_with_the_remedy(monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, 'openai', None)
-    with pytest.raises(BackendError, match='pip install openai'):
+    with pytest.raises(BackendError, match=r'pip install .sightplan_models\[openai\]'):
         make_backend('openai', {'model': 'm', 'base_url': 'http://localhost:1'})
 
 

@@ -735,7 +735,7 @@ def test_a_torchvision_that_does_not_fit_is_done_without(folders: Any, tmp_path:
 
 def test_a_missing_library_is_named(folders: Any, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, 'transformers', None)
-    with pytest.raises(BackendError, match='pip install torch transformers pillow'):
+    with pytest.raises(BackendError, match=r'pip install .sightplan_models\[torch\]'):
         chat_of(Settings(model=str(folders['llava'])))
 
 

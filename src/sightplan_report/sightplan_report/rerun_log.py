@@ -358,7 +358,8 @@ def _rerun() -> Any:
         import rerun
     except ImportError as error:
         raise InputError('the Rerun viewer needs rerun-sdk, which is not installed; '
-                         'run "make extras"') from error
+                         'run "make extras" or pip install "sightplan_report[rerun]"'
+                         ) from error
     return rerun
 
 

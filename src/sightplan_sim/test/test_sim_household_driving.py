@@ -1,6 +1,7 @@
 """Drives over a home's floor: the map, the paths, the choice, and that agents see none of it."""
 
 import dataclasses
+import importlib.util
 import math
 from types import SimpleNamespace
 
@@ -199,9 +200,13 @@ def test_bags_pass_the_details_on():
     assert NotedTruth(SimpleNamespace(), noted.append).episode_details() == {}
 
 
-def test_a_vector_needs_paths_and_must_be_one():
+def test_a_vector_needs_paths_and_must_be_one(monkeypatch):
     with pytest.raises(InputError, match='path_vector: .*add paths=planned'):
         make_world(pictures='none', path_vector='path_length=-1')
+    with monkeypatch.context() as patch:
+        patch.setattr(importlib.util, 'find_spec', lambda name: None)
+        with pytest.raises(InputError, match=r'pip install "sightplan_sim\[paths\]"'):
+            make_world(pictures='none', paths='planned')
     with pytest.raises(InputError, match="path_vector: 'width' is not a descriptor"):
         make_world(pictures='none', paths='planned', path_vector='width=1')
     with pytest.raises(InputError, match='paths'):

@@ -29,6 +29,11 @@ PACKAGES = ('sightplan', 'sightplan_arm', 'sightplan_bringup', 'sightplan_interf
             'sightplan_nodes', 'sightplan_sim')
 """The packages of the workspace."""
 
+BROUGHT_BY = {'simulator': 'sightplan_sim', 'kinematics': 'sightplan_arm',
+              'solvers': 'sightplan_belief', 'model': 'sightplan_models',
+              'torch': 'sightplan_models'}
+"""Packages that a library need not have, by what is checked of them."""
+
 PYTHONS = ((3, 11), (3, 12))
 """Versions of Python for which the requirements are locked."""
 
@@ -347,6 +352,8 @@ def _trial(name: str, site: Site, remedy: str, code: str) -> Check:
 def _requirements(site: Site) -> str:
     if site.root is not None and (site.root / 'Makefile').is_file():
         return site.build_command
+    if site.is_library:
+        return 'reinstall the package that needs it: pip install --force-reinstall'
     return 'install the requirements (requirements/jazzy.txt)'
 
 
@@ -370,6 +377,9 @@ def check_torch(site: Site) -> Check:
         'import torch, transformers\n'
         'name = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"\n'
         'print(f"torch {torch.__version__}, transformers {transformers.__version__}, {name}")')
+    if not ok and site.is_library and 'No module named' in said:
+        return Check('torch and GPU', True, 'none: models behind a server and simulated ones need '
+                     'none', 'pip install "sightplan_models[torch]" for embedded and transformers')
     if not ok:
         return Check('torch and GPU', False, said, _requirements(site))
     if said.endswith('no GPU') and shutil.which('nvidia-smi', path=site.environ.get('PATH')):
@@ -382,9 +392,6 @@ def check_torch(site: Site) -> Check:
 def check_model(site: Site) -> Check:
     """The folders of the embedded models are complete."""
     from sightplan.vlm.api import BACKENDS
-    if 'embedded' not in BACKENDS.names():
-        return Check('embedded model', False, 'sightplan_models is not installed',
-                     'pip install sightplan_models')
     embedded = BACKENDS.module('embedded')
     checks = [check_model_folder(embedded.shipped_folder(domain))
               for domain in embedded.shipped_domains()]
@@ -472,6 +479,9 @@ OF_ROS = frozenset({check_workspace, check_interfaces, check_launch, check_trans
 
 def _run(check: Callable[[Site], Check], site: Site) -> Check:
     name = check.__name__.removeprefix('check_').replace('_', ' ')
+    package = BROUGHT_BY.get(name, '')
+    if package and site.is_library and importlib.util.find_spec(package) is None:
+        return Check(name, True, f'none: {package} is not installed', f'pip install {package}')
     try:
         return check(site)
     except Exception as error:  # a doctor that falls ill helps nobody

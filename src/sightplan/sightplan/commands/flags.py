@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar, Union
 
 from sightplan.model import InputError, SightplanError, did_you_mean, param
+from sightplan.model.plugins import not_installed
 from sightplan.model.settings import SettingField, bounds_problem, settings_fields
 
 Choices = Sequence[str] | Callable[[], Sequence[str]]
@@ -303,4 +304,4 @@ class CommandParser(argparse.ArgumentParser):
             known = [str(choice) for choice in action.choices]
             raise argparse.ArgumentError(action, f'invalid choice: {value!r}'
                                          f'{did_you_mean(str(value), known)} (choose from '
-                                         f'{", ".join(known)})')
+                                         f'{", ".join(known)}){not_installed(action.dest)}')

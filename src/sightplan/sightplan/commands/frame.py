@@ -22,6 +22,7 @@ from types import FrameType
 from typing import Any, TextIO
 
 from sightplan.commands.flags import add_flags, settings_of
+from sightplan.console.tables import table_lines, terminal_width
 from sightplan.model import (
     InfrastructureError,
     InputError,
@@ -41,7 +42,6 @@ Result = tuple[Mapping[str, Any] | None, int]
 Main = Callable[[Any], Result]
 """A command: a function of its settings."""
 
-_WIDE = 200  # columns of a table where there is no terminal
 _log = logging.getLogger(__name__)
 _stdout: ContextVar[TextIO | None] = ContextVar('standard output of the command', default=None)
 _json: ContextVar[bool] = ContextVar('whether the command was given --json', default=False)
@@ -170,26 +170,20 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], title
     """Print a table.
 
     Args:
-        headings: of the columns.
+        headings: of the columns; all empty for a table without a first line.
         rows: their cells.
         title: above it.
         left: number of columns that are flush left; the others are flush right.
-        bold: numbers of the rows that are printed so.
+        bold: numbers of the rows that a terminal shows in bold, as it does the headings.
     """
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-    console = Console()
-    if not console.is_terminal:
-        console.width = _WIDE
-    table = Table(box=None, pad_edge=False, padding=(0, 1))
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify='left' if place < left else 'right', overflow='fold')
-    for number, row in enumerate(rows):
-        table.add_row(*(Text(str(cell)) for cell in row), style='bold' if number in bold else '')
+    width, headed = terminal_width(), any(headings)
     if title:
-        console.print(Text(title, 'italic'))
-    console.print(table)
+        print(title)
+    found = table_lines(headings if headed else (), rows, left=left, width=width)
+    for number, lines in enumerate(found, -1 if headed else 0):
+        strong = width and (number == -1 or number in bold)
+        for line in lines:
+            print(f'\033[1m{line}\033[0m' if strong else line)
 
 
 def read_numbers(text: str | None, flag: str, names: Sequence[str]) -> Any:

@@ -143,7 +143,8 @@ def settings_from(arguments: RunArguments) -> RunSettings:
     return RunSettings(
         **values,
         backend_options=read_options(
-            pairs, type(backend_settings(values['backend'])), '--backend-option'),
+            pairs, type(backend_settings(values['backend'])) if pairs else None,
+            '--backend-option'),
         method_options=read_options(
             arguments.method_option, type(method_settings(values['method'])), '--method-option'),
         world_options=read_options(arguments.world_option, None, '--world-option'),

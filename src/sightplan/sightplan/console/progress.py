@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -47,6 +49,7 @@ _MOST_REASONS = 5
 class EpisodeBar:
     """Progress of episodes on standard error, with the time left: a bar if that is a terminal.
 
+    The bar is drawn by rich; where that library is missing, a terminal gets lines as a file does.
     Use as a context manager. Where it is ``plain``, callers print lines instead.
     """
 
@@ -55,23 +58,11 @@ class EpisodeBar:
         self._transient = transient
 
     def __enter__(self) -> Self:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-        )
-        console = Console(file=sys.stderr)
-        self.plain = not console.is_terminal
-        self._room = max(0, console.width - _BAR_WIDTH)
-        self._bar = Progress(
-            TextColumn('{task.description}'), BarColumn(20), MofNCompleteColumn(),
-            TimeElapsedColumn(), TextColumn('ETA {task.fields[left]}'),
-            TextColumn('{task.fields[detail]}'), console=console, disable=self.plain,
-            transient=self._transient)
-        self._bar.start()
+        self._bar = _bar(self._transient)
+        self.plain = self._bar is None
+        self._room = max(0, shutil.get_terminal_size().columns - _BAR_WIDTH)
+        if self._bar is not None:
+            self._bar.start()
         self._task: Any = None
         self._what = ''
         self.done = self.total = self._before = 0
@@ -80,19 +71,22 @@ class EpisodeBar:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._bar.stop()
+        if self._bar is not None:
+            self._bar.stop()
 
     def begin(self, what: str, total: int, done: int) -> None:
         """A stage begins, of ``total`` episodes, some of which are ``done`` already."""
         self.total, self._before, self._pace = total, done, Pace()
-        self._task = self._bar.add_task(what, total=total, detail='', left='')
+        if self._bar is not None:
+            self._task = self._bar.add_task(what, total=total, detail='', left='')
         self.update(done)
 
     def update(self, done: int, detail: str = '') -> None:
         """So many are done; ``detail`` says more."""
         self.done = done
-        self._bar.update(self._task, completed=done, detail=detail[:self._room],
-                         left=self.time_left)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, detail=detail[:self._room],
+                             left=self.time_left)
 
     def stage(self, what: str, done: int, total: int) -> None:
         """So many of a stage are done; begins it when it is another one than the last."""
@@ -108,7 +102,7 @@ class EpisodeBar:
     def say(self, text: str) -> None:
         """Print a line, above the bar."""
         self._said = time.monotonic()
-        if self.plain:
+        if self._bar is None:
             print(text, file=sys.stderr, flush=True)
         else:
             self._bar.console.print(text, markup=False, highlight=False)
@@ -117,6 +111,27 @@ class EpisodeBar:
     def time_left(self) -> str:
         """The time that the rest will take, see ``Pace``."""
         return self._pace.time_left(self.done - self._before, self.total - self.done)
+
+
+def _bar(transient: bool) -> Any:
+    """A bar of the library rich; None off terminals, and where rich is not installed."""
+    if importlib.util.find_spec('rich') is None:
+        return None
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+    console = Console(file=sys.stderr)
+    if not console.is_terminal:
+        return None
+    return Progress(
+        TextColumn('{task.description}'), BarColumn(20), MofNCompleteColumn(),
+        TimeElapsedColumn(), TextColumn('ETA {task.fields[left]}'),
+        TextColumn('{task.fields[detail]}'), console=console, transient=transient)
 
 
 class ProgressBar(EpisodeBar):

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sightplan.console.tables import table_lines, terminal_width
+
 
 def show(summary: Mapping[str, Any]) -> None:
     """Print a run's scores as a table."""
-    from rich.console import Console
-    from rich.table import Table
-    console = Console()
-    table = Table(title=f'{summary["out"]}', title_justify='left', show_header=False)
-    table.add_column(justify='left')
-    table.add_column(justify='left', overflow='fold')
-    for name, value in rows(summary):
-        table.add_row(name, value)
-    console.print(table)
+    print(summary['out'])
+    for lines in table_lines((), rows(summary), left=2, width=terminal_width()):
+        print(*lines, sep='\n')
 
 
 def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -39,6 +39,12 @@ _ANY_TRUTH = '*'
 PARTS = 'sightplan.parts'
 """Entry points of what one package does for another that must not import it; see ``part``."""
 
+BRINGS_MORE = {
+    'backend': 'sightplan_models', 'method': 'sightplan_belief', 'suite': 'sightplan_suites',
+    'world': 'sightplan_sim', 'maker of scenes': 'sightplan_sim',
+    'maker of scenes for grounded plans': 'sightplan_sim'}
+"""The package of ours that brings things of a kind beside those of the core."""
+
 
 @dataclass(frozen=True, slots=True)
 class Folder:
@@ -316,8 +322,17 @@ def part(name: str, package: str) -> Any:
 def unknown(kind: str, name: str, names: Iterable[str]) -> InputError:
     """The error of a name that is not known; names those that are."""
     known = tuple(names)
-    return InputError(f'{kind} {name!r} is unknown; choose one of {", ".join(known) or "none"}'
-                      f'{did_you_mean(name, known)}')
+    choice = f'choose one of {", ".join(known)}' if known else 'none is installed'
+    return InputError(f'{kind} {name!r} is unknown; {choice}{did_you_mean(name, known)}'
+                      f'{not_installed(kind)}')
+
+
+def not_installed(kind: str) -> str:
+    """A hint at the package of ours that brings more of a kind; '' if it is installed."""
+    package = BRINGS_MORE.get(kind, '')
+    if not package or importlib.util.find_spec(package) is not None:
+        return ''
+    return f'; {package}, which is not installed, brings more (pip install {package})'
 
 
 def _made_up(path: Path) -> str:

@@ -77,8 +77,8 @@ def world_maker(domain: Domain) -> tuple[Callable[..., Any], str]:
     """What makes a domain's world, and what to call it in messages."""
     if domain.world and domain.world not in world_names():
         raise InputError(f'{domain.folder / "domain.yaml"}: world = {domain.world!r} is not '
-                         f'installed (installed: {", ".join(world_names()) or "none"}); build the '
-                         f'workspace, or install the package that has it')
+                         f'installed (installed: {", ".join(world_names()) or "none"}); install '
+                         f'the package that has it{plugins.not_installed("world")}')
     own: ModuleType | None = None if domain.world else domain.part('world')
     if own is not None:
         make, where = getattr(own, 'make_world', None), str(domain.folder / 'world.py')

@@ -50,8 +50,8 @@ class RayEngine:
         try:
             import ray
         except ImportError as error:
-            raise InputError('engine ray: Ray is not installed; "make extras" installs it, or '
-                             'choose --engine local') from error
+            raise InputError('engine ray: Ray is not installed; "make extras" or pip install '
+                             '"sightplan[ray]" installs it, or choose --engine local') from error
         options: dict[str, Any] = {'address': address} if address else {
             'address': 'local', 'num_cpus': workers, 'include_dashboard': False}
         _check_reachable(address)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.flags import REQUIRED, option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
+from sightplan.console.progress import EpisodeBar
 from sightplan.domains import domain_reference
 from sightplan.model import Atom, InputError, Problem, Verdict, user_path
 
@@ -389,31 +389,25 @@ def _problems(domain: Domain, folders: Sequence[str]) -> list[Problem]:
     return problems
 
 
-class _Progress:
+class _Progress(EpisodeBar):
     """A bar on standard error while expectation-maximisation runs; silent off terminals."""
 
-    def __enter__(self) -> _Progress:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-        console = Console(file=sys.stderr)
-        self._bar = Progress(TextColumn('iteration {task.fields[iteration]}'), BarColumn(),
-                             TextColumn('{task.fields[evidence]}'), TimeElapsedColumn(),
-                             console=console, disable=not console.is_terminal, transient=True)
-        self._bar.start()
-        self._task = self._bar.add_task('em', total=None, iteration=1, evidence='')
-        self._iteration = 1
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._bar.stop()
+    def __init__(self) -> None:
+        """Begin with the first iteration."""
+        super().__init__(transient=True)
+        self._iteration, self._evidence = 1, ''
 
     def __call__(self, image: int, images: int, log_evidence: float | None) -> None:
+        """Show how far an iteration is; with an evidence, that it is over."""
+        if self.plain:
+            return
+        if not self.total:
+            self.begin('images of an iteration', images, 0)
         if log_evidence is not None:
             self._iteration += 1
-            self._bar.update(self._task, iteration=self._iteration,
-                             evidence=f'log evidence per image {log_evidence:.3f}')
-        else:
-            self._bar.update(self._task, completed=image, total=images)
+            self._evidence = f', log evidence per image {log_evidence:.3f}'
+        self.update(image if log_evidence is None else 0,
+                    f'iteration {self._iteration}{self._evidence}')
 
 
 def report_json(result: CalibrationResult, out: str | Path = '') -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import importlib.metadata
+import importlib.util
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -111,6 +112,9 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         self.settings = settings or Settings()
         check_view(self.settings)
         s = self.settings
+        if s.paths != 'none' and importlib.util.find_spec('sightplan_suites') is None:
+            raise InputError(f'paths={s.paths} needs sightplan_suites, which is not installed '
+                             '(pip install "sightplan_sim[paths]")')
         self._vector = _vector(s)
         self._body = RobotBody(
             camera_height=s.camera_height_m, camera_forward=s.camera_forward_m,
