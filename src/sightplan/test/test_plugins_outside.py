@@ -95,6 +95,16 @@ def test_a_backend_that_lacks_a_part_is_refused_when_it_is_made(site, old, new, 
         make_backend('stranger_part')
 
 
+def test_a_backend_that_takes_no_settings_is_refused_in_words(site):
+    site('[sightplan.backends]\nstranger_eyes = stranger_eyes\n',
+         stranger_eyes='from sightplan_models.scripted import Settings\n'
+                       'from sightplan.model.query import ModelByKind\n'
+                       "class Backend(ModelByKind):\n    name = 'mine'\n")
+    with pytest.raises(InputError, match=r'stranger_eyes.Backend does not take its settings; '
+                                         r'add def __init__\(self, settings\)'):
+        make_backend('stranger_eyes', {})
+
+
 @pytest.mark.parametrize(('part', 'message'), [
     ('decide', r'method decide; add decide\(self, context: Context\) -> Decision'),
     ('learn', 'method learn; add'), ('begin', 'method begin; add'),

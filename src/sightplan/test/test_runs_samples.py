@@ -402,6 +402,19 @@ def test_one_reply_without_an_answer_costs_one_sample(stranger, tmp_path):
     assert (summary['items'], summary['errors'], summary['scored']) == (4, 1, 3)
 
 
+@pytest.mark.parametrize(('file', 'old', 'new'), [
+    ('scoring.py', 'return Scored(', "assert item.id != '2', 'no score'\n    return Scored("),
+    ('reading.py', 'return text', "return {}['no score'] if item.id == '2' else text")])
+def test_a_defect_of_reading_or_scoring_costs_one_sample(stranger, tmp_path, file, old, new):
+    path = stranger / file
+    path.write_text(path.read_text().replace(old, new, 1))
+    summary = run(RunSettings(suite=str(stranger), split='all_of_it', method='oracle',
+                              out=str(tmp_path / 'run')))
+    assert (summary['items'], summary['errors'], summary['scored']) == (4, 1, 3)
+    error, = summary['reasons']['errors']
+    assert 'no score' in error and 'read and scored' in error
+
+
 def test_a_suite_of_text_has_no_prompt_but_ask(stranger, tmp_path):
     (tmp_path / 'script.yaml').write_text('replies: [red]\nrepeat: last\n')
     options = {'suite': str(stranger), 'split': 'all_of_it', 'method': 'ask_cot',

@@ -43,7 +43,7 @@ from sightplan.vlm.api import (
     resolved_options,
 )
 from sightplan_belief.pointing import Located, Pieces, Pointer, Reliability, propose_pieces
-from sightplan_belief.pointing.asking import are_named, doubt_of
+from sightplan_belief.pointing.asking import CANNOT_TELL, are_named, doubt_of
 from sightplan_belief.pointing.depth_pieces import Camera
 
 _USUAL = PointerSettings()
@@ -55,17 +55,19 @@ class Found:
 
     Attributes:
         target: what was looked for.
-        regions: in unit coordinates, the best first; none: it is not there, or ``unread``.
+        regions: in unit coordinates, the best first; none: ``missing`` says why.
         probability: that the first region is right; without any, that the target is not there;
             None where nobody offers one.
         sure: whether the probability is at least what was to be accepted, a check confirmed that
             the target is there, and the model knows every word of it.
-        unread: why what the model said cannot be used; '' if it can.
+        unread: why what the model said cannot be used, or that it failed on this target while it
+            answered others; '' if it can be used.
         text: what the model said at first; '' for a model that does not speak.
         askings: how often it was asked to point.
         checks: how often it was asked whether a marked place is right.
         model: exact name of the model that answered.
         doubt: why it is not sure, in words; '' if it is, or if ``unread``.
+        unknown: words of the target that the model does not know.
     """
 
     target: Target
@@ -78,6 +80,19 @@ class Found:
     checks: int = 0
     model: str = ''
     doubt: str = ''
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> str:
+        """Why there is no place, in words; '' where there is one.
+
+        Only a model that knows the words can say that the target is not there.
+        """
+        if self.regions:
+            return ''
+        if self.unread or self.doubt.startswith(CANNOT_TELL):
+            return self.unread or self.doubt
+        return '; '.join(filter(None, ('not there', self.doubt)))
 
 
 class BackendLocator(ModelUser):
@@ -133,7 +148,8 @@ class BackendLocator(ModelUser):
 
         Raises:
             InputError: a target, the depth or the start cannot be used; names the remedy.
-            BackendError: the model could not answer, or broke its contract.
+            BackendError: the model could not answer, or broke its contract, for all targets.
+                Where it failed on some of several, their ``unread`` says so.
             DeadlineError: not within the time limit.
             SpendingCapError: a limit on tokens or cost is reached.
         """
@@ -143,21 +159,29 @@ class BackendLocator(ModelUser):
         end = math.inf if timeout_s is None else time.monotonic() + timeout_s
         pieces: Pieces | None = None
         found: list[Found] = []
+        failures: list[BackendError] = []
         for number, target in enumerate(targets):
             left_s = None if timeout_s is None else end - time.monotonic()
             if left_s is not None and left_s <= 0:
                 raise DeadlineError(f'{number} of {len(targets)} targets were located within '
                                     f'{timeout_s:g} s; allow more time, or ask for fewer')
             query = Locate(image, target, depth_m, start)
-            if settings.max_askings == 1 or target.form is Form.TRACE:
-                found.append(self._plainly(query, settings, left_s))
-            else:
-                pieces = pieces or propose_pieces(image, depth_m, camera)
-                if left_s is not None:
-                    left_s /= len(targets) - number
-                found.append(self._believed(pointer.locate(query, camera, pieces, left_s)))
+            try:
+                if settings.max_askings == 1 or target.form is Form.TRACE:
+                    found.append(self._plainly(query, settings, left_s))
+                else:
+                    pieces = pieces or propose_pieces(image, depth_m, camera)
+                    if left_s is not None:
+                        left_s /= len(targets) - number
+                    found.append(self._believed(pointer.locate(query, camera, pieces, left_s)))
+            except BackendError as error:
+                failures.append(error)
+                found.append(Found(target, unread=f'the model failed: {error}', askings=1,
+                                   model=self.model))
             if progress is not None:
                 progress(number + 1)
+        if len(failures) == len(targets):
+            raise failures[0]
         return found
 
     def _plainly(self, query: Locate, settings: PointerSettings,
@@ -165,20 +189,20 @@ class BackendLocator(ModelUser):
         """Ask the model once."""
         reply = ask_one(self._model, query, left_s)
         chance = reply.probability
-        if chance is not None and not 0.0 <= chance <= 1.0:
-            raise BackendError(f'{self.model} gave probability = {chance!r} for '
-                               f'{query.target.text!r}; a probability lies in [0, 1]')
         doubt = '' if reply.unread else doubt_of(
             chance, settings.accept, reply.unknown,
-            not reply.regions or are_named([] if reply.named is None else [reply.named]))
+            not reply.regions or are_named([] if reply.named is None else [reply.named]),
+            absent=not reply.regions)
         return Found(query.target, reply.regions, chance, not (doubt or reply.unread),
-                     reply.unread, reply.text, askings=1, model=self.model, doubt=doubt)
+                     reply.unread, reply.text, askings=1, model=self.model, doubt=doubt,
+                     unknown=reply.unknown)
 
     def _believed(self, located: Located) -> Found:
         """Result of several askings."""
         reply = located.to_reply()
         return Found(located.target, reply.regions, reply.probability, located.sure, reply.unread,
-                     reply.text, located.askings, located.checks, self.model, located.doubt)
+                     reply.text, located.askings, located.checks, self.model, located.doubt,
+                     located.unknown)
 
 
 def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Target], *,

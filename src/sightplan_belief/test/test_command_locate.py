@@ -38,7 +38,10 @@ PLACES = {
     'nonsense': LocateReply((), 'x = 640', unread='x = 640 is not within 0 and 1'),
     'the mug again': LocateReply((MUG,)),
     'too sure': LocateReply((MUG,), '', 1.5),
+    'the gryphon': LocateReply(unknown=('gryphon',)),
 }
+OTHERWISE = {Target('the pan'): Region(Form.POINT, (PAN.centre,)),
+             Target('the red mug', Form.TRACE): Region(Form.TRACE, ((0.1, 0.1), (0.25, 0.5)))}
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,9 @@ class Finger(Mute):
     def locate(self, request, deadline: Deadline):
         self.requests.append(request)
         self.deadlines.append(deadline)
-        return PLACES[request.target.text]
+        reply = PLACES[request.target.text]
+        other = OTHERWISE.get(request.target)
+        return reply if other is None else replace(reply, regions=(other,))
 
 
 class Oracle(Finger):
@@ -121,7 +126,7 @@ def test_a_place_is_printed_in_pixels_and_unit_coordinates(picture, capsys):
     mug, pan, cat = (next(line for line in out.splitlines() if line.startswith(f'{n} '))
                      for n in (1, 2, 3))
     assert mug.split() == ['1', 'the', 'red', 'mug', '80,120', '0.250,0.500', '0.950', 'yes']
-    assert pan.split()[3:9] == ['160,60', '240,240', '0.500,0.250', '0.750,1.000', '0.400', 'no']
+    assert pan.split()[3:7] == ['200,150', '0.625,0.625', '0.400', 'no']
     assert 'the probability is below 0.95' in out
     assert cat.split()[3:] == ['-', '-', '-', 'no', 'not', 'there;', 'the', 'model', 'offers',
                                'no', 'probability']
@@ -147,10 +152,11 @@ def test_json_says_everything(picture, capsys):
     mug, path = found['found']
     assert mug == {
         'target': 'the red mug', 'form': 'trace', 'probability': 0.95, 'sure': False,
-        'doubt': 'the probability is below 0.96', 'unread': '', 'text': 'at 25 %', 'askings': 1,
+        'doubt': 'the probability is below 0.96', 'unread': '', 'unknown': [],
+        'text': 'at 25 %', 'askings': 1,
         'checks': 0,
-        'regions': [{'form': 'point', 'points': [[0.25, 0.5]], 'label': 'mug',
-                     'pixels': [[80, 120]]}]}
+        'regions': [{'form': 'trace', 'points': [[0.1, 0.1], [0.25, 0.5]],
+                     'pixels': [[32, 24], [80, 120]]}]}
     assert path['probability'] is None and not path['sure']
     assert path['regions'][0]['pixels'] == [[32, 24], [64, 192], [288, 216]]
     assert Finger.requests[0].start == (0.1, 0.1)
@@ -171,6 +177,31 @@ def test_nothing_is_sure_that_no_check_confirmed_or_whose_words_are_unknown(
     assert thing['probability'] >= 0.9 and not thing['sure'] and thing['doubt'] == doubt
     assert doubt in ' '.join(shown.err.split())
     assert mug['sure'] and mug['doubt'] == ''
+
+
+@pytest.mark.parametrize('most', ['1', '9'])
+def test_a_model_that_does_not_know_the_words_cannot_tell_and_is_asked_once(
+        picture, capsys, most):
+    Image.fromarray(_desk()).save(picture)
+    assert main(['locate', str(picture), 'the gryphon', '--backend', 'finger', '--max-askings',
+                 most, '--json']) == 0
+    shown = capsys.readouterr()
+    assert "cannot tell: the model does not know 'gryphon'" in ' '.join(shown.err.split())
+    assert 'not there' not in shown.err
+    thing, = json.loads(shown.out)['found']
+    assert (thing['askings'], thing['probability'], thing['sure']) == (1, None, False)
+    assert thing['unknown'] == ['gryphon'] and len(Finger.requests) == 1
+
+
+@pytest.mark.parametrize('most', ['1', '9'])
+def test_a_target_that_the_model_fails_on_does_not_cost_the_others(picture, capsys, most):
+    Image.fromarray(_desk()).save(picture)
+    assert main(['locate', str(picture), 'too sure', 'the red mug', '--backend', 'finger',
+                 '--max-askings', most]) == 1
+    out = ' '.join(capsys.readouterr().out.split())
+    assert 'the model failed: finger-1' in out and '2 the red mug 80,120' in out
+    with pytest.raises(BackendError, match='too sure'):
+        locate(picture, ['too sure', 'too sure'], backend='finger', max_askings=1)
 
 
 @pytest.mark.parametrize(('says', 'sure'), [('yes', True), ('no', False), ('mu', False)])
@@ -255,7 +286,7 @@ def test_those_that_can_are_named_for_a_backend_that_cannot(picture, capsys):
 
 
 def test_settings_may_decide_whether_a_backend_can(picture):
-    assert locate(picture, ['the pan'], backend='perhaps', max_askings=1)[0].regions == (PAN,)
+    assert locate(picture, ['the pan'], backend='perhaps', max_askings=1)[0].regions
     with pytest.raises(InputError, match="'perhaps' cannot point at things"):
         locate(picture, ['the pan'], backend='perhaps', backend_options={'eyes': 0})
 
@@ -283,8 +314,36 @@ def test_wrong_arguments_of_the_python_call(picture):
 
 
 def test_a_probability_of_a_backend_lies_between_0_and_1(picture):
-    with pytest.raises(BackendError, match=r"probability = 1.5 for 'too sure'"):
+    with pytest.raises(BackendError, match=r"finger-1 .*'too sure'.*probability is 1.5; give a"):
         locate(picture, ['too sure'], backend='finger', max_askings=1)
+
+
+@pytest.mark.parametrize('askings', [1, 9])
+@pytest.mark.parametrize(('reply', 'message'), [
+    (LocateReply((Region(Form.POINT, ((120, 80),)),), '', 0.5),
+     r'finger-1 .*regions\[0\] has x = 120; .*divide x by the width and y by the height'),
+    (LocateReply((MUG, Region(Form.POINT, ((0.5, -1),)))), r'regions\[1\] has y = -1; '),
+    (LocateReply((PAN,)), r'regions\[0\] is a box, but a point was asked for'),
+    (LocateReply(((0.5, 0.5),)), r'regions\[0\] is a tuple; give a Region, such as'),
+    (LocateReply(MUG), 'regions is a Region; give a tuple'),
+    (LocateReply((Region(Form.POINT, ((0.5, 0.5),), '', 1.5),)), 'has a probability that is 1.5'),
+    (LocateReply((MUG,), named=2), 'named is 2; give a number from 0 to 1'),
+    (None, 'with a NoneType; it must be a LocateReply')])
+def test_a_reply_that_breaks_its_contract_is_refused_in_words(picture, monkeypatch, reply,
+                                                              message, askings):
+    monkeypatch.setitem(PLACES, 'the wrong thing', reply)
+    with pytest.raises(BackendError, match=message):
+        locate(picture, ['the wrong thing'], backend='finger', max_askings=askings)
+
+
+def test_numbers_of_numpy_are_as_good_as_others(picture, monkeypatch, capsys):
+    half = np.float32(0.5)
+    monkeypatch.setitem(PLACES, 'the half', LocateReply(
+        (Region(Form.POINT, ((half, np.float64(0.25)),), '', half),), '', half, named=half))
+    assert run(picture, 'the half', '--json') == 0
+    found, = json.loads(capsys.readouterr().out)['found']
+    assert found['regions'][0]['points'] == [[0.5, 0.25]]
+    assert found['probability'] == 0.5
 
 
 def test_the_model_that_points_is_named_where_it_is_another(picture, monkeypatch):

@@ -286,10 +286,10 @@ def test_points_of_one_reply_are_votes_in_part():
 
 def test_boxes():
     loose, tight = box(155, 90, 195, 150), box(159, 99, 191, 141)
-    found, _ = located([reply(loose), reply(tight), reply(on(1))], form=Form.BOX, max_askings=3)
+    found, _ = located([reply(loose), reply(tight), reply(tight)], form=Form.BOX, max_askings=3)
     assert found.place == 1
     assert found.regions[0].points == tight.points
-    unseen, _ = located([reply(on(1))], ScriptedCheck(2), form=Form.BOX, reliability=Reliability(
+    unseen, _ = located([reply(tight)], ScriptedCheck(2), form=Form.BOX, reliability=Reliability(
         PointerRates.known(0.5, 0.95), CheckerRates.known(0.95, 0.95, 0.9), RELIABLE.places))
     assert unseen.regions[0].points == PIECES.box(2).points
 
@@ -487,24 +487,30 @@ def test_pictures_without_anything_in_them(shape):
         assert found.regions[0].points == ((1.0, 1.0),)
 
 
-REGIONS = st.one_of(
-    st.tuples(st.floats(-0.2, 1.2), st.floats(-0.2, 1.2)).map(
-        lambda point: Region(Form.POINT, (point,))),
-    st.tuples(*[st.floats(0, 1)] * 4).map(
-        lambda b: Region(Form.BOX, ((b[0], b[1]), (b[2], b[3])))),
-    st.integers(0, 3).map(on))
-REPLIES = st.one_of(
-    st.just(UNREAD), st.builds(
-        LocateReply, st.lists(REGIONS, max_size=3).map(tuple), st.text(max_size=3),
-        st.none() | st.floats(0, 1)))
+UNIT = st.floats(0, 1)
+POINTS = st.one_of(st.tuples(UNIT, UNIT).map(lambda point: Region(Form.POINT, (point,))),
+                   st.integers(0, 3).map(on))
+BOXES = st.tuples(UNIT, UNIT, UNIT, UNIT).map(
+    lambda b: Region(Form.BOX, ((b[0], b[1]), (b[2], b[3]))))
+
+
+def replies_of(form):
+    """Lists of replies that may be given where a form was asked for."""
+    regions = st.lists(BOXES if form is Form.BOX else POINTS, max_size=3).map(tuple)
+    one = st.just(UNREAD) | st.builds(LocateReply, regions, st.text(max_size=3),
+                                      st.none() | UNIT)
+    return st.tuples(st.just(form), st.lists(one, min_size=1, max_size=6))
+
+
 YES_NO = st.builds(YesNoReply, st.sampled_from(['Yes', 'No', 'maybe', '', 'Yes or no']),
                    st.none() | st.floats(0, 1), st.none() | st.floats(0, 1))
 
 
 @settings(max_examples=60)
-@given(st.lists(REPLIES, min_size=1, max_size=6), YES_NO, st.integers(1, 12), st.booleans(),
-       st.sampled_from([Form.POINT, Form.POINTS, Form.BOX]), st.booleans())
-def test_whatever_is_answered_the_budget_holds(replies, yes_no, most, cut, form, checks):
+@given(st.sampled_from([Form.POINT, Form.POINTS, Form.BOX]).flatmap(replies_of), YES_NO,
+       st.integers(1, 12), st.booleans(), st.booleans())
+def test_whatever_is_answered_the_budget_holds(said, yes_no, most, cut, checks):
+    form, replies = said
     checker = ScriptedCheck(answer=yes_no)
     found, backend = located(replies, checker if checks else None, form,
                              PIECES if cut else NO_PIECES, max_askings=most)

@@ -666,8 +666,10 @@ class Pointing(Counting):
         self._spend(1)
         if request.target.text == 'nothing':
             raise DeadlineError('too slow')
-        place = Region(Form.POINT, ((self.calls / 100, 0.5),), 'mug', 0.25)
-        return LocateReply((place, Region(Form.BOX, ((0.1, 0.2), (0.3, 0.4)))),
+        best, corner = (self.calls / 100, 0.5), (0.9, 0.9)
+        box = request.target.form is Form.BOX
+        return LocateReply((Region(request.target.form, (best, corner) if box else (best,), 'mug',
+                                   0.25),),
                            f'here {self.calls} \ud800', 0.75, rounded=2, unknown=('mug',),
                            named=0.5)
 

@@ -149,7 +149,8 @@ class GraspClient(Node):
         if thing.unread:
             answer |= {'cause': ABSTAINED, 'message': f'the reply cannot be used: {thing.unread}'}
         elif not thing.regions:
-            answer |= {'cause': ABSTAINED, 'message': f'{request.target} is not there'}
+            answer |= {'cause': ABSTAINED, 'message': f'{request.target} was not found: '
+                       f'{thing.missing}'}
         elif not thing.sure or (thing.probability or 0.0) < request.least:
             answer |= {'cause': ABSTAINED, 'region': thing.regions[0].to_json(), 'message':
                        f'it is not sure where {request.target} is'

@@ -292,7 +292,12 @@ def test_what_is_named_is_located_and_grasped_there() -> None:
 
 
 @pytest.mark.parametrize(('changes', 'words'), [
-    ({'probability': 0.89}, 'not sure where the mug is'), ({'regions': []}, 'is not there'),
+    ({'probability': 0.89}, 'not sure where the mug is'),
+    ({'regions': []}, 'the mug was not found: not there'),
+    ({'regions': [], 'sure': False, 'doubt': 'the probability is below 0.9'},
+     'not there; the probability is below 0.9'),
+    ({'regions': [], 'sure': False, 'doubt': "cannot tell: the model does not know 'mug'"},
+     "was not found: cannot tell: the model does not know 'mug'"),
     ({'unread': 'no numbers'}, 'no numbers'),
     ({'sure': False, 'doubt': 'no check confirmed that it is there'}, 'no check confirmed'),
     ({'probability': math.nan}, 'not sure where')])

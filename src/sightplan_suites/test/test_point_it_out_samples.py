@@ -265,6 +265,42 @@ def test_a_run_locates_and_scores(tmp_path):
     assert boxes['outputs'] == {'box': 9} and boxes['measures']['iou_normalised']['n'] == 9
 
 
+class Knowing(ModelByKind):
+    """A model that knows "red" alone, and replies otherwise than it should about "blue"."""
+
+    name = 'knowing-1'
+
+    def __init__(self, wrong):
+        self.wrong = wrong
+
+    @answers(Locate)
+    def locate(self, request, deadline: Deadline):
+        if 'red' in request.target.text:
+            return LocateReply((Region(Form.POINT, ((np.float32(0.5), 0.5),)),),
+                               probability=np.float32(0.5))
+        return LocateReply(unknown=('green',)) if 'green' in request.target.text else self.wrong
+
+
+def test_a_sample_whose_words_the_model_does_not_know_has_a_cause_of_its_own(tmp_path):
+    _, lines = run(tmp_path / 'run', 's1', backend=Knowing(LocateReply()))
+    unknown = [line for line in lines if line['cause'] == 'unknown_words']
+    assert len(unknown) == 6 and all(line['unknown'] == ['green'] for line in unknown)
+    assert all(line['measures']['score'] == 0.0 and not line['unread'] for line in unknown)
+    assert {line['cause'] for line in lines if not line['unknown']} <= {None, 'missed', 'nothing'}
+    json.dumps(lines)
+
+
+@pytest.mark.parametrize('wrong', [
+    LocateReply((Region(Form.POINT, ((120, 80),)),)), LocateReply(((0.5, 0.5),)), None,
+    LocateReply((Region(Form.BOX, ((0.5, 0.5), (0.6, 0.6))),)),
+    LocateReply(Region(Form.POINT, ((0.5, 0.5),)))])
+def test_a_reply_that_breaks_its_contract_costs_one_sample(tmp_path, wrong):
+    summary, lines = run(tmp_path / 'run', 's1', backend=Knowing(wrong))
+    assert (summary['items'], summary['errors'], summary['scored']) == (18, 6, 12)
+    assert all(line['error'].startswith('BackendError: knowing-1 replied') for line in lines
+               if line['error'])
+
+
 @pytest.mark.parametrize('method', ['oracle', 'random', 'blind'])
 def test_methods_run(tmp_path, method):
     summary, lines = run(tmp_path, method=method)

@@ -195,6 +195,10 @@ class Registry(Generic[T]):
         """
         settings, cls = self.settings(name, values), cast(Any, self.cls(name))
         read = self._truth_of(cls)
+        if cls.__init__ is object.__init__ and cls.__new__ is object.__new__:
+            raise InputError(f'{self._kind} {name!r}: {cls.__module__}.{cls.__qualname__} does '
+                             'not take its settings; add def __init__(self, settings'
+                             f'{", truth" if read else ""})')
         if not read:
             return self._complete(name, cls(settings))
         if truth is None:

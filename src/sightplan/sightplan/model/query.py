@@ -61,6 +61,11 @@ class Reply:
 
     model: str = field(default='', kw_only=True, compare=False)
 
+    def __post_init__(self) -> None:
+        """Convert numbers of numpy to those of Python, which can be written as JSON."""
+        for one in dataclasses.fields(self):
+            object.__setattr__(self, one.name, _without_numpy(getattr(self, one.name)))
+
     def summary(self) -> str:
         """What a person sees of it: one short text."""
         return _short(dataclass_json.encode(self).items())
@@ -243,6 +248,18 @@ class Query(Generic[R]):
             draw: random numbers.
         """
         raise InputError(f'nobody knows how models err about queries of kind {self.kind!r}')
+
+
+    def fault_of(self, reply: R) -> str:
+        """Why a reply of the right class cannot be used, with the remedy; '' if it can.
+
+        Every reply is checked by it (``ask_all``), so that a model that breaks the contract of
+        its replies is not believed.
+
+        Args:
+            reply: of the class ``reply_type``.
+        """
+        return ''
 
 
 def known_kinds() -> Mapping[str, type[Query[Any]]]:
@@ -481,6 +498,7 @@ def ask_all(model: Model, queries: Sequence[Query[R]], deadline: Deadline = NO_D
     if not queries:
         return []
     replies = model.ask(queries, deadline)
+    _check_is_list(model, replies)
     if len(replies) != len(queries):
         raise BackendError(f'{model.name} gave {len(replies)} replies to {len(queries)} queries')
     for query, reply in zip(queries, replies, strict=True):
@@ -488,7 +506,16 @@ def ask_all(model: Model, queries: Sequence[Query[R]], deadline: Deadline = NO_D
             raise BackendError(f'{model.name} replied to a query of kind {query.kind!r} with a '
                                f'{type(reply).__name__}; it must be a '
                                f'{query.reply_type.__name__}')
+        if fault := query.fault_of(cast(R, reply)):
+            raise BackendError(f'{part_name(model, type(query))} replied to '
+                               f'{query.summary()!r}: {fault}')
     return cast(list[R], replies)
+
+
+def _check_is_list(model: Model, replies: object) -> None:
+    if not isinstance(replies, (list, tuple)):
+        raise BackendError(f'{model.name} replied to a list of queries with a '
+                           f'{type(replies).__name__}; it must be a list with one reply to each')
 
 
 def check_accepts(model: Model, kind: type[Query[Any]]) -> None:
@@ -562,6 +589,7 @@ class ModelByKind:
         handler = getattr(self, name)
         replies: Sequence[Reply] = (handler(batch, deadline) if together
                                     else [handler(batch[0], deadline)])
+        _check_is_list(cast(Model, self), replies)
         return replies
 
 
@@ -605,6 +633,15 @@ def _pictures(value: Any) -> Iterator[Rgb]:
     elif isinstance(value, Mapping):
         for one in value.values():
             yield from _pictures(one)
+
+
+def _without_numpy(value: Any) -> Any:
+    """A value of a reply's field with numbers of Python in place of numpy's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple) and any(isinstance(one, np.generic) for one in value):
+        return tuple(map(_without_numpy, value))
+    return value
 
 
 def _short(values: Iterable[tuple[str, Any]]) -> str:

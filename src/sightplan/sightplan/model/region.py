@@ -61,11 +61,22 @@ class Region:
     probability: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no place.
+        """Refuse what is no place, and convert numbers of numpy or torch to ``float``.
 
         Raises:
             ValueError: says what is wrong.
         """
+        chance = self.probability
+        try:
+            points = tuple((float(x), float(y)) for x, y in self.points)
+            chance = None if chance is None else float(chance)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f'points = {self.points!r} must be pairs of finite numbers, such as '
+                             f'((0.5, 0.5),), and probability = {chance!r} a number or None'
+                             ) from error
+        for name, value in (('form', Form(self.form)), ('points', points),
+                            ('probability', chance)):
+            object.__setattr__(self, name, value)
         count = len(self.points)
         if self.form is Form.POINTS:
             raise ValueError('a region is one point, box or trace; several points are several '
@@ -73,7 +84,7 @@ class Region:
         if (self.form is Form.POINT and count != 1) or (self.form is Form.BOX and count != 2) or (
                 self.form is Form.TRACE and count < 2):
             raise ValueError(f'a {self.form} cannot have {count} points')
-        if not all(len(point) == 2 and all(map(math.isfinite, point)) for point in self.points):
+        if not all(all(map(math.isfinite, point)) for point in self.points):
             raise ValueError(f'{self.points} must be pairs of finite numbers')
 
     @property

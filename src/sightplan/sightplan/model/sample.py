@@ -116,6 +116,7 @@ class SampleReply:
         regions: places in the picture, where a place was asked for; None: read them from the text.
         probability: that the first of them is right; None where the backend has none.
         unread: why the places cannot be used; '' if they can.
+        unknown: words of the target that the model does not know.
         error: why there is no reply (the machinery failed); '' if there is one.
         stopped: whether that was the end of the run, such as a spending cap: the sample was not
             replied to, and is left to the next session.
@@ -127,5 +128,6 @@ class SampleReply:
     regions: tuple[Region, ...] | None = None
     probability: float | None = None
     unread: str = ''
+    unknown: tuple[str, ...] = ()
     error: str = ''
     stopped: bool = False

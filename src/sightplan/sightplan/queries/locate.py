@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model.query import Chat, Query, Reply, Rgb
-from sightplan.model.region import Form, Region, Target
+from sightplan.model.region import PIXEL_ROUNDING, Form, Region, Target
 from sightplan.queries.coordinates import Coordinates, Size, from_unit
 from sightplan.queries.generate import TextReply
 from sightplan.queries.pointing import (
@@ -35,16 +35,20 @@ class LocateReply(Reply):
     """Where it is.
 
     Attributes:
-        regions: in unit coordinates; the first is the best. Empty: the model says that it is not
-            there, or the reply cannot be read (then ``unread`` says why).
+        regions: in unit coordinates (x and y from 0 to 1) and of the form that was asked for
+            (points where ``Form.POINTS`` was); the first is the best. Empty: the model says that
+            it is not there; or the reply cannot be read (then ``unread`` says why); or the model
+            does not know the words (then ``unknown`` has them).
         text: what the model said; '' for a model that does not speak.
-        probability: that the first region is right; None where the backend has none.
+        probability: from 0 to 1, that the first region is right; without regions, that the
+            target is not there; None where the backend has none.
         unread: why the reply cannot be used; '' if it can.
         rounded: how many coordinates lay just beyond an edge and were set to it.
         unknown: words of the target that the model does not know; a model that reads any text
-            has none.
-        named: that a word of the target names the kind of thing that is at the first region, as
-            the model tells apart from pointing; None where it does not.
+            has none. Without regions it means "cannot tell", not "not there".
+        named: probability, from 0 to 1, that the target names the kind of thing that is at the
+            first region, as the model tells apart from pointing; None where it does not. Above
+            .7 on average it stands for a check that the target is there.
     """
 
     regions: tuple[Region, ...] = ()
@@ -96,12 +100,50 @@ class Locate(Query[LocateReply]):
         """What is to be found."""
         return f'{self.target.form} of {self.target.text!r}, asking {self.attempt + 1}'
 
+    def fault_of(self, reply: LocateReply) -> str:
+        """Contract in ``Query``: regions, their form and coordinates, and probabilities."""
+        regions: object = reply.regions
+        if not isinstance(regions, (tuple, list)):
+            return (f'regions is a {type(regions).__name__}; give a tuple of Region, such as '
+                    '(region,)')
+        for number, region in enumerate(regions):
+            if fault := self._fault_of_region(region):
+                return f'regions[{number}] {fault}'
+        for name, chance in (('probability', reply.probability), ('named', reply.named)):
+            if fault := _fault_of_chance(chance):
+                return f'{name} {fault}'
+        return ''
+
+    def _fault_of_region(self, region: object) -> str:
+        """What is wrong with one of the regions, without its number; '' for nothing."""
+        if not isinstance(region, Region):
+            return (f'is a {type(region).__name__}; give a Region, such as '
+                    'Region(Form.POINT, ((0.5, 0.5),))')
+        form = Form.POINT if self.target.form is Form.POINTS else self.target.form
+        if region.form is not form:
+            return (f'is a {region.form}, but a {form} was asked for; give that, or reply with '
+                    f'unread="..." if the model gives no {form}')
+        for axis, values in zip('xy', zip(*region.points, strict=True), strict=True):
+            for value in values:
+                if not -PIXEL_ROUNDING <= value <= 1.0 + PIXEL_ROUNDING:
+                    return (f'has {axis} = {value:g}; unit coordinates lie from 0 to 1: divide x '
+                            'by the width and y by the height of the picture')
+        fault = _fault_of_chance(region.probability)
+        return f'has a probability that {fault}' if fault else ''
+
     def as_chat(self, style: Any) -> Chat[LocateReply]:
         """The words of the model's pointing family, and the picture."""
         seen = seen_size(style.pointing, functools.partial(style.resized, self.image))
         prompt = compose(self, style.pointing, seen)
         return Chat(prompt.query(self.attempt), functools.partial(
             read_reply, self, style.pointing, seen))
+
+
+def _fault_of_chance(chance: object) -> str:
+    """What is wrong with a probability; '' for nothing, or where there is none."""
+    if chance is None or (isinstance(chance, (int, float)) and 0.0 <= chance <= 1.0):
+        return ''
+    return f'is {chance!r}; give a number from 0 to 1, or None where the model has none'
 
 
 def compose(query: Locate, pointing: Pointing, resized: Size | None) -> PointingPrompt:

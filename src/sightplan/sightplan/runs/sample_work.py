@@ -202,20 +202,37 @@ class SampleRunner:
     def _line(self, sample: Sample, reply: SampleReply, spent: Usage | None, seconds: float,
               ) -> Line:
         truth = self.plan.truth(sample)
-        found = ({'measures': dict.fromkeys(
-            measure.name for measure in self._suite.measures(SAMPLES)),
-                  'cause': None, 'answer': None, 'unread': ''} if reply.error
-                 else score_reply(self._suite, sample, truth, reply))
+        found, error = self._scored(sample, truth, reply)
         return {
             'id': sample.id, 'suite': self._suite.name, 'kind': 'sample',
             'cluster': sample.cluster,
             'domain': load_domain(sample.domain).name if sample.domain else '',
             'split': sample.split,
             'method': self._settings.method, 'model': self._model_of(sample),
-            'seed': self._settings.seed, **found, 'error': reply.error or None,
+            'seed': self._settings.seed, **found, 'error': error or None,
             'usage': None if spent is None else dataclasses.asdict(spent), 'seconds': seconds,
             'reply': reply.text, 'p_yes': reply.p_yes, 'p_no': reply.p_no,
             'probability': reply.probability, 'truth': truth, 'details': sample.details}
+
+    def _scored(self, sample: Sample, truth: Any, reply: SampleReply) -> tuple[Line, str]:
+        """What ``score_reply`` gives, and why the sample is not scored; '' if it is.
+
+        An exception that nobody expected, in a suite or because of a reply, costs this sample
+        alone.
+        """
+        error = reply.error
+        if not error:
+            try:
+                return score_reply(self._suite, sample, truth, reply), ''
+            except SightplanError:
+                raise
+            except Exception as failure:
+                _LOG.exception('sample %s cannot be scored', sample.id)
+                error = without_secrets(f'{type(failure).__name__}: {failure} (when its reply '
+                                        'was read and scored)')
+        measures = dict.fromkeys(measure.name for measure in self._suite.measures(SAMPLES))
+        return {'measures': measures, 'cause': None, 'answer': None, 'unread': '',
+                'unknown': []}, error
 
     @property
     def _current_model(self) -> str:
@@ -420,7 +437,7 @@ class _Desk:
             camera=picture.camera if picture else None, start=sample.start,
             timeout_s=self._plan.settings.propose_timeout_s)[0]
         return SampleReply(found.text, regions=found.regions, probability=found.probability,
-                           unread=found.unread)
+                           unread=found.unread, unknown=found.unknown)
 
     def propose_goal(self, sample: Sample, seen: Sequence[Instance], tries: int) -> str:
         """Contract in ``agent.answerer.Desk``."""

@@ -42,6 +42,9 @@ from sightplan.vlm.api import (
     resolved_options,
 )
 
+UNKNOWN_WORDS = 'unknown_words'
+"""Cause of a sample of which the model named no place because it does not know the words."""
+
 # ------------------------------------------------------------------------------------- scoring
 
 
@@ -71,12 +74,13 @@ def score_reply(suite: Suite, sample: Sample, truth: Any, reply: SampleReply) ->
     """Read a reply and score it: the same for a run and for a file of predictions.
 
     Returns:
-        ``measures``, ``cause``, ``answer`` and ``unread`` of the sample's line.
+        ``measures``, ``cause``, ``answer``, ``unread`` and ``unknown`` of the sample's line.
     """
     answer, unread = read_reply(suite, sample, reply)
     found = suite.score(sample, answer, truth, reply)
-    return {'measures': dict(found.measures), 'cause': found.cause, 'answer': answer,
-            'unread': unread}
+    cause = UNKNOWN_WORDS if reply.unknown and not reply.regions else found.cause
+    return {'measures': dict(found.measures), 'cause': cause, 'answer': answer,
+            'unread': unread, 'unknown': list(reply.unknown)}
 
 
 def truth_reply(suite: Suite, sample: Sample, truth: Any) -> SampleReply:

@@ -148,8 +148,7 @@ def show(found: Sequence[Found], size: tuple[int, int]) -> None:
                 thing.doubt if region is places[0] else ''))
         if not places:
             rows.append((f'{number} {thing.target.text}', '-', '-', _chance(thing.probability),
-                         'yes' if thing.sure else 'no', thing.unread or '; '.join(
-                             filter(None, ('not there', thing.doubt)))))
+                         'yes' if thing.sure else 'no', thing.missing))
     print_table(('target', 'pixels', 'unit', 'probability', 'sure', 'note'), rows, found[0].model)
 
 
@@ -162,6 +161,6 @@ def as_json(picture: str, size: tuple[int, int], found: Sequence[Found]) -> dict
             'regions': [{**region.to_json(), 'pixels': [list(p) for p in region.pixels(*size)]}
                         for region in thing.regions],
             'probability': thing.probability, 'sure': thing.sure, 'doubt': thing.doubt,
-            'unread': thing.unread,
+            'unread': thing.unread, 'unknown': list(thing.unknown),
             'text': thing.text, 'askings': thing.askings, 'checks': thing.checks}
             for thing in found]}

@@ -60,6 +60,9 @@ _NAMED = 0.7
 held-out tables that were .95 probable 80 pass it, and 4 of 12 that are not there (chosen among
 .5 to .9; ``docs/locate.md`` has the results on others)."""
 
+CANNOT_TELL = 'cannot tell: '
+"""Begins the doubt about a target without a place where the model does not know its words."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -91,12 +94,14 @@ class Located:
             is one, and the model knows every word of the target.
         abstained: whether it is so little that one had better do nothing.
         place: index of the piece or spot (from the number of pieces), or ABSENT; None if
-            ``unread``.
+            ``unread``, or if the model only said that it does not know the words.
         mask: (H, W) bool, the piece; None if it is none of the pieces.
         belief: about all places.
         asked: all askings, in order.
         unread: why nothing can be said; '' if something can.
-        doubt: why it is not sure, in words; '' if it is, or if ``unread``.
+        doubt: why it is not sure, in words; '' if it is, or if ``unread``. It begins with
+            ``CANNOT_TELL`` where there are no regions because the model does not know the words.
+        unknown: words of the target that the model does not know.
     """
 
     target: Target
@@ -110,6 +115,7 @@ class Located:
     asked: tuple[Asked, ...]
     unread: str = ''
     doubt: str = ''
+    unknown: tuple[str, ...] = ()
 
     @property
     def askings(self) -> int:
@@ -124,8 +130,8 @@ class Located:
     def to_reply(self) -> LocateReply:
         """The result as a reply to the query, with the text of the first reply."""
         text = next((asked.reply.text for asked in self.asked), '')
-        return LocateReply(self.regions, text, None if self.unread else self.probability,
-                           self.unread)
+        return LocateReply(self.regions, text, None if self.place is None else self.probability,
+                           self.unread, unknown=self.unknown)
 
 
 class Pointer:
@@ -200,10 +206,13 @@ class Pointer:
     def _next(self, dialogue: _Dialogue, belief: Belief, left: int) -> Asking | None:
         """Choose what to ask next.
 
-        None if the place is sure, or no answer would change anything.
+        None if the place is sure, or no answer would change anything, or the model says that it
+        does not know the words.
         """
         if not dialogue.asked:
             return POINT
+        if dialogue.cannot_tell:
+            return None
         options = dialogue.options()
         if not dialogue.answered or belief.probability < self._settings.accept:
             return next_asking(belief, options, left)
@@ -245,6 +254,12 @@ class _Dialogue:
         self._windows = whole if one_view else windows(pieces)
 
     @property
+    def cannot_tell(self) -> bool:
+        """Whether the last reply names unknown words, and no place."""
+        last = self.asked[-1].reply if self.asked else None
+        return isinstance(last, LocateReply) and bool(last.unknown) and not last.regions
+
+    @property
     def answered(self) -> bool:
         """Whether there is any evidence."""
         return bool(self.answers.votes or self.answers.checks)
@@ -282,6 +297,10 @@ class _Dialogue:
     def located(self, belief: Belief) -> Located:
         """Make the result of the dialogue from the belief."""
         target, settings = self._query.target, self._settings
+        if not self.answered and self.cannot_tell:
+            return Located(target, (), 0.0, False, True, None, None, belief, tuple(self.asked),
+                           doubt=doubt_of(None, settings.accept, self._unknown, True, absent=True),
+                           unknown=self._unknown)
         if not self.answered:
             unread = next((asked.unread for asked in self.asked if asked.unread), 'nothing asked')
             return Located(target, (), 0.0, False, True, None, None, belief, tuple(self.asked),
@@ -293,18 +312,16 @@ class _Dialogue:
         pieces = self._places.pieces
         mask = pieces.mask(place) if 0 <= place < pieces.count else None
         doubt = doubt_of(chance, settings.accept, self._unknown,
-                         place == ABSENT or self.confirmed(place))
+                         place == ABSENT or self.confirmed(place), absent=not regions)
         return Located(target, regions, chance, not doubt, chance < settings.least,
-                       place, mask, belief, tuple(self.asked), doubt=doubt)
+                       place, mask, belief, tuple(self.asked), doubt=doubt,
+                       unknown=self._unknown)
 
     def _ask_where(self, left_s: float | None) -> Asked:
         number = self._number(POINT)
         window = self._windows[number % len(self._windows)]
         query = dataclasses.replace(self._query, attempt=self._query.attempt + number)
         reply = window.reply(ask_one(self._model, window.query(query), left_s))
-        if reply.probability is not None and not 0.0 <= reply.probability <= 1.0:
-            raise BackendError(f'{self._model.name} gave probability = {reply.probability!r} '
-                               f'for {query.target.text!r}; a probability lies in [0, 1]')
         vote = self._places.vote(reply, query.target.form)
         self._unknown = tuple(dict.fromkeys((*self._unknown, *reply.unknown)))
         if vote is not None:
@@ -344,7 +361,8 @@ def are_named(said: Sequence[float]) -> bool:
     return bool(said) and sum(said) / len(said) > _NAMED
 
 
-def doubt_of(chance: float | None, accept: float, unknown: Sequence[str], confirmed: bool) -> str:
+def doubt_of(chance: float | None, accept: float, unknown: Sequence[str], confirmed: bool, *,
+             absent: bool = False) -> str:
     """Explain in words why a place is not sure; '' if it is.
 
     Args:
@@ -352,11 +370,14 @@ def doubt_of(chance: float | None, accept: float, unknown: Sequence[str], confir
         accept: from which probability on it may be sure.
         unknown: words of the target that the model does not know.
         confirmed: whether a check confirmed that the target is there.
+        absent: whether there is no place. Where words are unknown, nobody can tell then.
     """
     doubts = []
     if unknown:
         words = ', '.join(map(repr, unknown)) if any(unknown) else 'a target without words'
         doubts.append(f'the model does not know {words}')
+        if absent:
+            return f'{CANNOT_TELL}{doubts[0]}'
     if chance is None:
         doubts.append('the model offers no probability')
     elif chance < accept:
@@ -384,5 +405,5 @@ def probability_of_yes(reply: YesNoReply) -> float | None:
     return None
 
 
-__all__ = ['ABSENT', 'Asked', 'Located', 'Pointer', 'PointerSettings', 'are_named',
+__all__ = ['ABSENT', 'CANNOT_TELL', 'Asked', 'Located', 'Pointer', 'PointerSettings', 'are_named',
            'doubt_of', 'probability_of_yes']

@@ -43,9 +43,10 @@ class Places:
             form: what was asked for.
 
         Returns:
-            None: it cannot be read, and is no vote.
+            None: it cannot be read, or the model names no place because it does not know the
+            words; that is no vote.
         """
-        if reply.unread:
+        if reply.unread or (reply.unknown and not reply.regions):
             return None
         if not reply.regions:
             return Vote.at(ABSENT, reply.probability)
