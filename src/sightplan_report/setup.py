@@ -1,4 +1,4 @@
-"""Install reports, explanations and pages: what people see of runs."""
+"""Installation of the package of reports, explanations and pages."""
 
 from setuptools import find_packages, setup
 

@@ -1,1 +1,1 @@
-"""Reports: tables, figures, pages and pictures of what was run."""
+"""Reports on runs: tables, figures, pages and pictures."""

@@ -29,13 +29,13 @@ Fields = tuple[tuple[str, Any], ...]
 _ELSEWHERE = ('domain', 'split', 'seed', 'model', 'failure_probability', 'problems', 'samples',
               'method', 'prompt', 'backend', *RULES)
 _CONTENT_OF_SPLIT = ('sha256', 'words_sha256', 'pictures', 'ties', 'granted', 'blank')
-"""Fields of the identity of samples that not all splits of a suite have, or not alike."""
+"""Fields of the identity of samples that differ between splits of a suite."""
 _CHOOSE_A_MODEL = ('name', 'seed', 'table', 'model', 'base_url', 'revision', 'model_dir', 'domain',
                    'script', 'path')
 _UNCHOSEN = {name: getattr(RunSettings(), name) for name in RULES}
-"""The settings with which a run does what its suite rules."""
+"""Settings with which a run follows its suite's rules."""
 _NOT_OF_ALL = ('answers', 'planner', 'backend')
-"""Methods that ask nothing, plan nothing or have no model lack these."""
+"""Fields that methods without questions, plans or a model do not have."""
 
 _BY_DOMAIN = ('domain_sha256', 'domain_settings_sha256', 'questions_sha256', 'problems', 'world',
               'backend')
@@ -170,7 +170,7 @@ def _reasons(method: str, domain: str) -> bool | None:
 
 
 def kind_fits(model: str, method: str, domain: str) -> bool:
-    """Whether rates after reasoning, or without, are those that the method asks for."""
+    """Whether rates of answers with, or without, reasoning fit the method's way of asking."""
     kind = re.match(r'noisy_oracle\(.*?/(plain|cot)\b', model)
     reasons = _reasons(method, domain)
     return kind is None or reasons is None or (kind.group(1) == 'cot') == reasons
@@ -194,14 +194,14 @@ def differing(first: Fields, second: Fields) -> tuple[str, ...]:
 
 
 def for_methods(first: Fields, second: Fields) -> bool:
-    """Whether methods under two conditions can be compared: what only one of them has is free."""
+    """Whether methods under two conditions can be compared; fields of only one are ignored."""
     have = [{_head(name) for name, _ in fields} for fields in (first, second)]
     return all(_head(name) in _NOT_OF_ALL and any(_head(name) not in heads for heads in have)
                for name in differing(first, second))
 
 
 def for_domains(condition: Fields) -> Fields:
-    """A condition without what each domain has of its own."""
+    """Condition without the fields that differ between domains."""
     return tuple((name, value) for name, value in condition if _head(name) not in _BY_DOMAIN)
 
 
@@ -211,7 +211,7 @@ def of_models(condition: Fields) -> Fields:
 
 
 def disambiguate_labels(parts: Sequence[tuple[Collection[str], Mapping[str, Any]]]) -> list[str]:
-    """A text for each part that tells it from the others, as short as can be.
+    """Shortest texts that distinguish parts from each other, one for each.
 
     Args:
         parts: the names that a sweep gave to the members of each, and its fields.

@@ -66,7 +66,7 @@ def draw_sheet(pictures: Sequence[Picture], columns: int = 5, size: int = 320,
 
 
 def shrunk(image: NDArray[np.uint8], width: int) -> NDArray[np.uint8]:
-    """A picture that is at most so wide [px], in its own shape: what a sheet needs of it."""
+    """A picture scaled to at most a width [px], as a sheet needs it."""
     if image.shape[1] <= width:
         return image
     return _resized(image, width, max(1, round(width * image.shape[0] / image.shape[1])))

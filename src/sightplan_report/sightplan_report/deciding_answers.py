@@ -26,7 +26,7 @@ _MOST_LIKEWISE = 3
 
 def decide(explanation: Explanation, test: Tester | None, why_not: str = '', effort: int = 200,
            watch: Callable[[int, int], None] = lambda done, total: None) -> Explanation:
-    """Say which answer decided each action, and the end.
+    """Find the answer that decided each action, and the end.
 
     Args:
         explanation: of a recorded episode.

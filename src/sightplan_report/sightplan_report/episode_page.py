@@ -76,7 +76,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A question, what was answered, and what is true.
+    """A question with its answer and the truth.
 
     Attributes:
         question: as it was asked; '' where only its atom is known.
@@ -100,7 +100,7 @@ class Row:
 
     @property
     def wrong(self) -> bool:
-        """Whether the answer is known not to say what is true."""
+        """Whether the answer is known to be false."""
         said = says(self.answer)
         return said is None or self.truth not in (None, said)
 
@@ -174,7 +174,7 @@ class Step:
 
     @property
     def scenes(self) -> list[tuple[Block | None, list[Block]]]:
-        """Observations (None: before the first), each with what happened until the next one."""
+        """Observations (None: before the first), each with the events until the next one."""
         found: list[tuple[Block | None, list[Block]]] = []
         for block in self.blocks:
             if block.kind == 'observation':

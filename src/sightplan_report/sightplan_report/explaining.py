@@ -65,7 +65,7 @@ _MOST_ALTERNATIVES, _MOST_THINGS, _MOST_OBSTACLES = 3, 24, 3
 _OTHER_TIME = ('the bag has the status log of a behaviour tree, but nothing of the time of this '
                'episode')
 _HALF, _UNSURE = 0.5, 0.1
-"""A belief within so much of one half takes no side."""
+"""Probability 1/2, and the distance from it within which a belief is undecided."""
 _AFTERWARDS_NS = 10**9
 """Time after an episode in which events of a behaviour tree still belong to it [ns]."""
 
@@ -396,7 +396,7 @@ class _Reader:
 
     def _plan_in_hand(self, action: Action, done: Sequence[Action],
                       ) -> tuple[tuple[Action, ...], int] | None:
-        """The earlier plan that an action goes on with, and its place there.
+        """The earlier plan that an action continues, and the action's place in it.
 
         Of all places in all plans the one before which most of what was done last stands; of
         several the last one.
@@ -416,7 +416,7 @@ class _Reader:
     # --- truth ----------------------------------------------------------------------------------
 
     def _compare(self, number: int | None) -> None:
-        """Note the first belief, at a decision, in which something is wrong."""
+        """Note the first belief at a decision that contains an error."""
         if self._episode.truth is None or self._belief is None:
             return
         pairs = self._beside_truth(self._belief, self._now.now_ns)
@@ -429,7 +429,7 @@ class _Reader:
             self._differs = _worst_first(number, wrong)
 
     def _compare_state(self, number: int | None, belief: Belief | None, now_ns: int) -> None:
-        """Note the first state that was planned from and in which something is wrong.
+        """Note the first planned-from state that contains an error.
 
         A state takes a side where the belief is unsure, and what is asked before an action may
         correct the belief after its plan was made.
@@ -443,7 +443,7 @@ class _Reader:
 
     def _beside_truth(self, belief: Belief, now_ns: int,
                       ) -> list[tuple[Atom, float | None, bool]]:
-        """Atoms, what is believed of each, and whether it holds now, as far as that is known."""
+        """Atoms, the belief in each, and whether it is true now, as far as that is known."""
         truth = self._episode.truth
         if truth is None or self._own_names:
             return []
@@ -452,7 +452,7 @@ class _Reader:
                 if (true := truth.holds(atom, now_ns)) is not None]
 
     def _check(self, number: int | None, event: Asked) -> None:
-        """Note which answers were wrong about what was seen; those about a picture are none."""
+        """Note wrong answers about an observation; a picture of the goal is skipped."""
         truth = self._episode.truth
         if truth is None or event.purpose is AskPurpose.PICTURED_GOAL:
             return
@@ -508,7 +508,7 @@ class _Reader:
 
 def _worst_first(number: int | None, wrong: list[Change],
                  ) -> tuple[int | None, tuple[Change, ...]] | None:
-    """Wrong beliefs at a decision, those that are farthest from the truth first; None: none."""
+    """Wrong beliefs at a decision, the worst first; None if there are none."""
     wrong.sort(key=lambda change: -abs((change.before or 0.0) - (change.after or 0.0)))
     return (number, tuple(wrong)) if wrong else None
 

@@ -22,7 +22,7 @@ _HALF = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A literal, and what was believed of it.
+    """A literal, and the belief in it.
 
     Attributes:
         text: the literal, such as ``not open drawer_1``.
@@ -52,7 +52,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class AskedAbout:
-    """A question, its answer, and what that did to the belief.
+    """A question, its answer, and the answer's effect on the belief.
 
     Attributes:
         place: number in its batch, from 0.

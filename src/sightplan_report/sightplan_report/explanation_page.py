@@ -53,7 +53,7 @@ def _picture(explained: Explanation, recorded: RecordedEpisode | None, key: str,
 
 
 def _open_rows(step: StepExplained) -> set[tuple[int, int]]:
-    """Questions that are not folded: all of few, else those that matter most."""
+    """Questions that are not folded: all if they are few, else the most important ones."""
     total = sum(len(batch.rows) for batch in step.batches)
     if total <= _FOLD:
         return {(batch.number, row.place) for batch in step.batches for row in batch.rows}

@@ -1,4 +1,4 @@
-"""Words for what became of actions, why episodes stopped, and what methods do."""
+"""Words for results of actions, ends of episodes, and methods."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Column:
         return {cause.value: counts[cause.value] for cause in Cause if counts[cause.value]}
 
     def fraction(self, cause: str) -> Fraction:
-        """The part of failed episodes with a cause; those of one problem are a cluster."""
+        """Fraction of failed episodes with a cause; episodes of one problem are a cluster."""
         return fraction_of([episode.failure['cause'] == cause for episode in self.failed],
                            [episode.line['cluster'] for episode in self.failed])
 

@@ -1,4 +1,4 @@
-"""The figures of a report, from its tables and groups: what is drawn, and what it says."""
+"""Figures of a report, made from its tables and groups, with captions."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A plot: an SVG element, '' where there is nothing to show; and its caption."""
+    """A plot: an SVG element ('' without data), and its caption."""
 
     svg: str
     caption: str
 
 
 def figures(results: Results, tables: Iterable[Table]) -> Iterator[tuple[str, Figure]]:
-    """All figures that show something, each with the section that it belongs to.
+    """All figures with data, each with its section of the page.
 
     Args:
         results: runs of episodes.
@@ -245,14 +245,14 @@ def _numbered(points: Sequence[plots.Dot]) -> list[plots.Dot]:
 
 
 def _pairs(rows: Sequence[_Row]) -> list[str]:
-    """Comparisons in words, each of its own: what both have in common stands before it."""
+    """Short descriptions of comparisons; long ones where two would be equal."""
     short = [_pair(row, False) for row in rows]
     return [_pair(row, True) if short.count(label) > 1 else label
             for label, row in zip(short, rows, strict=True)]
 
 
 def _pair(row: _Row, whole: bool) -> str:
-    """A comparison in words; not whole: without a backend and shared facts that say little."""
+    """Description of a comparison; the short form omits backend and shared facts."""
     keys = ['method', 'model', 'backend']
     if not whole and (row['first_model'] or row['second_model']) and (
             row['first_model'] != row['second_model']

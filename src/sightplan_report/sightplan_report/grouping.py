@@ -1,4 +1,4 @@
-"""Items put together by what they have in common."""
+"""Grouping of items by a key."""
 
 from __future__ import annotations
 

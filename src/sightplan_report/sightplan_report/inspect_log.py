@@ -254,7 +254,7 @@ def _metadata(line: Line) -> Json:
 
 
 def _events(run: RunResults, line: Line, answers: Sequence[Mapping[str, Any]]) -> list[Json]:
-    """The transcript: before each action a table of what was asked, then the action."""
+    """Transcript of an episode: before each action a table of the questions, then the action."""
     if line.get('kind') == 'sample':
         return []
     asked = grouped(answers, lambda answer: answer.get('step'))

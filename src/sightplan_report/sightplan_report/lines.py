@@ -1,4 +1,4 @@
-"""The shape of what a run directory holds, so that damage is found where it is read."""
+"""Schema of the files in a run directory, so that damage is found on reading."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ class Index(Shape):
 
 
 def wrong_field(kind: type[Shape], data: object) -> str:
-    """The first field that keeps data from being of a kind, such as ``plans.0.step``; '': none."""
+    """First field that does not fit a schema, such as ``plans.0.step``; '' if all fit."""
     try:
         kind.model_validate(data)
     except pydantic.ValidationError as error:
@@ -240,7 +240,7 @@ def wrong_field(kind: type[Shape], data: object) -> str:
 
 
 def read_line(text: bytes) -> tuple[Mapping[str, Any], str]:
-    """A line of results, and what keeps it from being one ('' for nothing)."""
+    """A line of results, and the error that makes it unusable ('' for none)."""
     try:
         line = load_json(text)
     except (ValueError, RecursionError):

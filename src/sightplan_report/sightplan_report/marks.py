@@ -140,7 +140,7 @@ def _font(size: int) -> FreeTypeFont:
 
 def _with_labels(canvas: NDArray[np.uint8], labels: Sequence[tuple[str, _Box, Colour]],
                  taken: list[_Box], scale: float) -> NDArray[np.uint8]:
-    """Write texts beside what they are about, clear of what is taken as far as possible."""
+    """Write texts beside their marks, clear of other marks as far as possible."""
     from PIL import Image, ImageDraw
     height, width = canvas.shape[:2]
     page = Image.fromarray(canvas)
@@ -166,7 +166,7 @@ def _paper(colour: Colour) -> Colour:
 
 
 def _shortened(text: str, most: float, length: Callable[[str], float]) -> str:
-    """A text of at most so many pixels."""
+    """A text shortened to at most a width [px]."""
     text = ' '.join(text.split())
     if length(text) <= most:
         return text

@@ -1,4 +1,4 @@
-"""The report: one HTML file about runs and sweeps that needs nothing else.
+"""The report: one self-contained HTML file about runs and sweeps.
 
 ``build`` takes what ``results.gather`` read and the tables made from it, draws the figures,
 chooses episodes, makes their pages, and puts all into ``html/report.html.jinja``.
@@ -345,7 +345,7 @@ def _sections(whole: Results, results: Results, tables: Sequence[Table],
 
 
 def _has_content(table: Table) -> bool:
-    """Whether any column of results has a value: not so where nothing was scored."""
+    """Whether any column of results has a value; none has if no episode was scored."""
     results = [column.key for column in table.columns
                if column.kind not in ('text', 'bool', 'count')
                and column.key != 'failure_probability' and 'paper' not in column.key]

@@ -1,4 +1,4 @@
-"""Plots with a panel for each condition, such as what is shown: bars, stacks and heatmaps.
+"""Plots with one panel for each condition: bars, stacks and heatmaps.
 
 They are SVG as those of ``plots``, with the same colours and the same promises.
 """

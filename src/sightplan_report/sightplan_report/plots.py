@@ -179,7 +179,7 @@ def _dots(points: Sequence[Dot], xlabel: str, fraction: bool, log: bool, zero: b
 
 def curves(name: str, lines: Sequence[Curve], title: str, xlabel: str, ylabel: str,
            theory: str = 'theory', fraction: bool = True) -> str:
-    """Numbers over a number, with intervals, and what theory says as thin lines.
+    """Curves with intervals, and theoretical curves as thin lines.
 
     The axis of the number is logarithmic where it spans more than a factor of 8.
 

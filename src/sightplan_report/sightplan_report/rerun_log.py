@@ -106,7 +106,7 @@ def check_target(target: str) -> str:
 
 
 class RerunLog(EventHandler):
-    """A Recorder that logs what happens to Rerun. Use as a context manager, or call ``close``.
+    """Recorder that logs events to Rerun. Use as a context manager, or call ``close``.
 
     A file is readable at any time, whatever happens to this process: it is written after each
     event. A viewer that goes away, or a full disk, disturbs no episode.
@@ -183,7 +183,7 @@ class RerunLog(EventHandler):
     # The time lines.
 
     def _at(self, stamp_ns: int = 0) -> None:
-        """Set the time lines for what is logged next; 0: the world's time is as it was."""
+        """Set the time lines of the next entry; 0 keeps the world's time."""
         if stamp_ns:
             now_s = stamp_ns * 1e-9
             if self._new_episode:
@@ -304,7 +304,7 @@ class RerunLog(EventHandler):
         self._line(head, 'INFO' if proposal.actions else 'WARN')
 
     def on_model_known(self, event: ModelKnown) -> None:
-        """Log whose error rates are used."""
+        """Log the model whose error rates are used."""
         self._at()
         self._line(f'answers are judged by the error rates known of {event.model}')
 
@@ -321,7 +321,7 @@ class RerunLog(EventHandler):
         self.on_goal_adopted(event)
 
     def on_stepped(self, event: Stepped) -> None:
-        """Log the action and what the world said to it."""
+        """Log the action and the world's feedback."""
         self._step += 1
         self._at(event.feedback.stamp_ns)
         status = event.feedback.status
@@ -397,7 +397,7 @@ def _viewer() -> str:
 
 
 def _reachable(url: str) -> str:
-    """The URL of a viewer, once it is known that something listens there.
+    """URL of a viewer, after checking that one listens there.
 
     Raises:
         InputError: the URL is none.

@@ -148,7 +148,7 @@ class RunResults(Named):
 
     @cached_property
     def problems(self) -> str | None:
-        """Hash of the problems, '' for those that are shipped; None: not known."""
+        """Hash of the problems; '' for the shipped ones, None if it is not known."""
         return conditions.problems_of(self.identity)
 
     @cached_property
@@ -177,7 +177,7 @@ class RunResults(Named):
 
     @cached_property
     def ruling_suite(self) -> Suite | None:
-        """The suite whose rules and published numbers its episodes stand beside; None for none.
+        """Suite with whose rules and published numbers the episodes are compared; None for none.
 
         Episodes that no run planned name no suite: theirs is the one that has their split.
         """
@@ -214,7 +214,7 @@ class RunResults(Named):
 
 def _run_of(folder: Path, info: Mapping[str, Any], lines: Sequence[Line],
             labels: Mapping[str, Any], planned: int | None) -> RunResults:
-    """A run out of what was read of it."""
+    """A run, made of its files."""
     identity, first = info['identity'], lines[0]
     settings = info['sessions'][-1].get('settings', {}) if info['sessions'] else {}
     if not identity.get('method'):
@@ -301,7 +301,7 @@ _OF_TABLES = re.compile(
     r'noisy_oracle\(([^/@,]*?)(?:/(?:plain|cot|as asked)|@\w+|(?= \w+,)|,|\))'
     r'|noisy_reader\((.*?) (?:2d|3d|text|auto)?(?:,|\))'
     r'|noisy_locator\(([^/,]+)/|noisy_critic\(([^,]+),')
-"""Models that stand for the published rates of another one, whose name the first group holds."""
+"""Models that stand for another one's published rates; the first group holds that one's name."""
 
 
 # ----------------------------------------------------------------------------- groups of runs
@@ -346,7 +346,7 @@ class Group(Named):
 
     @cached_property
     def condition(self) -> Fields:
-        """All that was neither the method's nor the model's: groups under the same one are alike.
+        """Conditions other than method and model; groups with equal conditions can be compared.
 
         It depends on nothing but the group's own runs. Seeds, and rules that are the suite's, are
         not in it; problems only where they are not the shipped ones.
@@ -413,7 +413,7 @@ class Results:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """The runs, put together where they differ in nothing but split and seed."""
+        """The runs in groups that differ in split and seed only."""
         alike = grouped(self.runs, lambda run: (run.kind, *run.names))
         return tuple(group for runs in alike.values()
                      for group in _distinguished(runs))
@@ -439,7 +439,7 @@ class Results:
 
 
 def _distinguished(runs: Sequence[RunResults]) -> list[Group]:
-    """Groups of runs that look alike, each with a variant that tells it from the others."""
+    """Groups of runs that look equal, each with a variant that distinguishes it."""
     alike = grouped(runs, lambda run: (conditions.exact(run.exact_model), run.settings,
                                        run.condition))
     groups = [Group(*runs[0].names, '', tuple(members)) for found in alike.values()
@@ -453,7 +453,7 @@ def _distinguished(runs: Sequence[RunResults]) -> list[Group]:
 
 
 def _apart_by_problems(runs: Sequence[RunResults]) -> list[list[RunResults]]:
-    """Runs apart by problems or samples, and calibration, which may differ from split to split.
+    """Runs grouped by problems or samples, and calibration, which may differ between splits.
 
     Where a split has several of them, the runs of one folder belong together, else those with the
     same ones.
@@ -520,7 +520,7 @@ class _Reader:
         self.waiting: dict[Path, int | None] = {}
 
     def take(self, path: Path) -> None:
-        """Read what a path names.
+        """Read the runs at a path.
 
         Raises:
             InputError: it does not exist, or is no file of episodes.
@@ -578,7 +578,7 @@ class _Reader:
                 f'{_some(missing)}; the same "sightplan sweep" makes them')
 
     def _cells(self, index: Path) -> list[dict[str, Any]] | None:
-        """The cells of an index, without those that lie elsewhere; None if it is damaged."""
+        """Cells of an index, without those in other folders; None if it is damaged."""
         try:
             content = load_json(index.read_text('utf-8'))
             wrong = wrong_field(Index, content)

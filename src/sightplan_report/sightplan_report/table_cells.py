@@ -1,4 +1,4 @@
-"""Tables as a page shows them: rounded, intervals beside their numbers, nothing said twice.
+"""Tables as a page shows them: rounded, with intervals, without repeated values.
 
 The files in ``tables/`` have every column with all digits; on a page a column whose value is the
 same in all rows stands once, above the table, and standard error, interval and fraction are one
@@ -19,7 +19,7 @@ _NAMES = ('cause', 'stop')
 """Columns of names of the code, which are put in words."""
 
 _CONDITIONS = ('domain', 'backend', 'failure_probability', 'privileged', 'calibrated')
-"""Columns of conditions, which say little in a table of one row."""
+"""Columns of conditions, which are omitted from a table of one row."""
 
 _MANY = 200
 """Number of observations from which on a fraction has a third digit."""
@@ -110,7 +110,7 @@ def _part_of(key: str, columns: Mapping[str, Column]) -> bool:
 
 
 def _everywhere(column: Column, values: Sequence[object]) -> bool:
-    """Whether a value that is the same in all rows is said once; results are not."""
+    """Whether a value that is equal in all rows is shown once; results are not."""
     if any(value != values[0] for value in values):
         return False
     if len(values) == 1:

@@ -1,4 +1,4 @@
-"""Base class of what a ``with`` statement closes."""
+"""Base class of objects that a ``with`` statement closes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Self
 
 
 class Closing(ABC):
-    """Something that holds a simulator or a process until it is closed."""
+    """Object that holds a simulator or a process until it is closed."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what is held; nothing can be done with it afterwards."""
+        """Release all resources; the object cannot be used afterwards."""
 
     def __enter__(self) -> Self:
         return self

@@ -129,7 +129,7 @@ def player_name(given: str) -> str:
 
 
 def play(arguments: PlayArguments) -> Result:
-    """Let a person play; returns the summary, and 1 if nothing could be scored."""
+    """Let a person play; returns the summary, and 1 if no episode could be scored."""
     from sightplan.domains import load_domain
     from sightplan_report.playing import Game
     player = player_name(arguments.player)
@@ -164,7 +164,7 @@ def _played(settings: RunSettings, game: Game, bar: ProgressBar,
 
 
 def _start(settings: RunSettings, game: Game, bar: ProgressBar) -> Future[dict[str, Any]]:
-    """Begin the run; whoever ends the command twice does not wait for it."""
+    """Start the run in a thread; a second Ctrl-C does not wait for it."""
     from sightplan.agent.methods.human import Policy, Settings
     from sightplan.runs import run
     found: Future[dict[str, Any]] = Future()

@@ -1,4 +1,4 @@
-"""``sightplan replay``: what bags tell afterwards, without a robot."""
+"""``sightplan replay``: evaluation of recorded bags, without a robot."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def replay(arguments: ReplayArguments) -> Result:
 
 
 def _check(arguments: ReplayArguments) -> None:
-    """Refuse combinations that mean nothing.
+    """Refuse combinations of flags that have no meaning.
 
     Raises:
         InputError: names the option and the remedy.
@@ -322,7 +322,7 @@ class _Command:
 
     def _ask(self, other: AnotherModel, keep: dict[Key, tuple[Answer, ...]] | None,
              ) -> dict[str, Any]:
-        """Ask, compare, say what was in the way."""
+        """Ask another model, compare its answers, and print errors."""
         from sightplan.replay.comparison import compare
         pairs: list[Pair] = []
 
@@ -518,7 +518,7 @@ class _Progress(EpisodeBar):
         return self
 
     def started(self, folder: Path, there: int) -> None:
-        """Say where answers are kept."""
+        """Print where answers are kept."""
         self.say(f'results: {folder}'
                  + (f' ({there} answers exist already)' if there else ''))
 

@@ -1,4 +1,4 @@
-"""Templates of pages, and how they are filled: everything escaped, nothing loaded.
+"""Templates of pages: every value is escaped, and nothing is loaded from elsewhere.
 
 A page is one file. Its policy of content forbids whatever is not in it: it loads nothing, and runs
 no script but the one that is named by its hash, so that no text of a model can become one.

@@ -1,4 +1,4 @@
-"""Labels by hand: what people saw in recorded pictures, its file, and the page that asks them."""
+"""Labels by hand: judgements of recorded pictures, their file, and the page that asks for them."""
 
 from sightplan_report.labelling.labels import (
     Agreement,

@@ -1,4 +1,4 @@
-"""Labels: what people saw in pictures, one JSON object a line.
+"""Labels: people's judgements of pictures, one JSON object a line.
 
 ``image`` (the picture's id, as bags and results name it), ``atom`` ("on r,g") and ``label``
 ("yes", "no", "unclear", or null, which takes the person's label back) must be there; ``who``,
@@ -145,7 +145,7 @@ class Labels:
 
     @property
     def people(self) -> tuple[str, ...]:
-        """Names of those who labelled, sorted."""
+        """Names of the labelling people, sorted."""
         return tuple(sorted(who for who, own in self.latest.items() if own))
 
     @property
@@ -261,7 +261,7 @@ class LabelFile:
     """
 
     def __init__(self, path: Path | str) -> None:
-        """Read what is there, and make the file if it is not.
+        """Read the labels in the file, and create the file if it does not exist.
 
         A last line that was cut off is removed from the file, with a warning in ``warnings``.
 

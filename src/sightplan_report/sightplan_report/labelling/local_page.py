@@ -1,4 +1,4 @@
-"""Local pages for people: this machine only, and only who has the address."""
+"""Local pages: served to this machine alone, and only to people who have the address."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class LocalServer(ThreadingHTTPServer):
                              f'leave it out') from error
 
     def server_bind(self) -> None:
-        """Bind without asking a name server what this machine is called."""
+        """Bind without asking a name server for this machine's name."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = HOST, self.server_address[1]
 
@@ -103,12 +103,12 @@ class LocalServer(ThreadingHTTPServer):
         return frozenset(f'{name}:{self.server_port}' for name in (HOST, 'localhost'))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Note what a connection died of."""
+        """Log the error that ended a connection."""
         _log.info('connection lost', exc_info=True)
 
 
 class PageHandler(BaseHTTPRequestHandler):
-    """Answers one connection: whom, and with which headers; what, its kinds say.
+    """Base class of handlers of one connection; subclasses say what they serve.
 
     Attributes:
         folder: of the page's files.
@@ -125,11 +125,11 @@ class PageHandler(BaseHTTPRequestHandler):
     server: LocalServer
 
     def do_GET(self) -> None:
-        """Serve the page, and what belongs to it."""
+        """Serve the page and its files."""
         self._answer(self._get)
 
     def do_POST(self) -> None:
-        """Take what a person says."""
+        """Take a person's input."""
         self._answer(self.post)
 
     def do_HEAD(self) -> None:
@@ -143,7 +143,7 @@ class PageHandler(BaseHTTPRequestHandler):
 
     def send_error(self, code: int, message: str | None = None,
                    explain: str | None = None) -> None:
-        """Refuse what cannot be read as a request, with the headers of every reply."""
+        """Refuse an unreadable request, with the headers of every reply."""
         self.close_connection = True
         status = HTTPStatus(code)
         self._reply(status, json_bytes({'error': status.phrase}), 'application/json')
@@ -213,7 +213,7 @@ class PageHandler(BaseHTTPRequestHandler):
         return self.get(path)
 
     def get(self, path: str) -> tuple[bytes, str]:
-        """Content and media type of what is at a path, behind the secret.
+        """Content and media type at a path behind the secret.
 
         Raises:
             RefusedError: there is nothing.
@@ -221,7 +221,7 @@ class PageHandler(BaseHTTPRequestHandler):
         raise RefusedError(HTTPStatus.NOT_FOUND, 'no such page')
 
     def post(self, path: str) -> tuple[bytes, str]:
-        """Take what was sent to a path (``body``); content and media type of the reply.
+        """Take the data sent to a path (``body``); returns content and media type of the reply.
 
         Raises:
             RefusedError: nothing is taken there, or it is wrong.

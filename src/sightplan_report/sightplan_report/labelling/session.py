@@ -1,4 +1,4 @@
-"""A labelling session: what one person has labelled of what is to be labelled."""
+"""Labelling session: one person's labels of the tasks."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LabellingSession:
             self._labels[key] = value
 
     def _take_note(self, others: Sequence[Label]) -> list[Label]:
-        """Take over this person's labels of another session; nothing is to be written."""
+        """Take over this person's labels from another session, without writing them."""
         for other in others:
             if other.who == self.who:
                 self._note(other.key, other.value)
@@ -64,7 +64,7 @@ class LabellingSession:
         return len(self._labels)
 
     def label(self, image_id: str, atom: str, value: LabelValue | None) -> dict[str, Any]:
-        """Take one label; it is on the disk when this returns. To say it twice writes it once.
+        """Take one label, which is on the disk afterwards; a repeated label is written once.
 
         What the same person has labelled meanwhile in another session of the file is known then.
 

@@ -152,7 +152,7 @@ def collect(episodes: Iterable[RecordedEpisode]) -> Tasks:
 
 def collect_bags(paths: Sequence[Path | str],
                  progress: Callable[[int, int], None] = lambda done, of: None) -> Tasks:
-    """All questions of the bags at or below paths; warns of what cannot be read.
+    """All questions of the bags at or below paths; warns of unreadable ones.
 
     Args:
         paths: bags, runs, sweeps or folders of these.

@@ -41,7 +41,7 @@ from sightplan.model.timeline import EventHandler
 from sightplan.records.failure_picture import encode_png
 
 OPENING, READY, PLAYING, OVER, ENDED = 'opening', 'ready', 'playing', 'over', 'ended'
-"""Phases: nothing to see yet; before the first puzzle; a puzzle; after one; no puzzle is left."""
+"""Phases: nothing to show yet; before the first puzzle; a puzzle; after one; no puzzle is left."""
 
 BY_HAND = 'by_hand'
 _START, _DONE = 'start', 'done'
@@ -161,7 +161,7 @@ class Game(EventHandler):
             return Act(wish.what) if isinstance(wish.what, Action) else wish.what
 
     def learn(self, action: Action, feedback: Feedback, observation: Observation) -> None:
-        """Show what became of a move; contract in ``Player``.
+        """Show the result of a move; see ``Player``.
 
         What comes after a refused move on its line is dropped.
         """
@@ -206,7 +206,7 @@ class Game(EventHandler):
 
     @property
     def open(self) -> bool:
-        """Whether there is something to be seen."""
+        """Whether there is a puzzle to show."""
         return self._phase != OPENING
 
     @property

@@ -69,7 +69,7 @@ class Decision(NamedTuple):
 
 
 class NotRepeatedError(InputError):
-    """The policy cannot be run again as it was; says why."""
+    """Raised if the policy cannot be run again as it was; says why."""
 
 
 class Decisions:
@@ -192,7 +192,7 @@ def _decision(event: Stepped) -> Decision:
 
 
 def _check(episode: RecordedEpisode) -> None:
-    """Refuse what cannot be repeated, or need not be."""
+    """Refuse an episode that cannot be repeated, or need not be."""
     method = episode.spec.method
     if not _batches(episode):
         raise NotRepeatedError('it asked no yes/no questions')
@@ -244,7 +244,7 @@ class _DecisionRecorder(EventHandler):
 
 
 class _RecordedWorld:
-    """Shows what was seen before each action, and says what the world said."""
+    """World that shows the recorded observations, and gives the recorded feedback."""
 
     def __init__(self, episode: RecordedEpisode) -> None:
         self._episode = episode
@@ -258,7 +258,7 @@ class _RecordedWorld:
         """Do nothing: the recording stands at its start."""
 
     def observe(self) -> Observation:
-        """The next look before the next action; the last one again, where there was no more."""
+        """The next observation before the next action; the last one again if there are no more."""
         looks = self._looks[self._step] if self._step < len(self._looks) else []
         if self._look < len(looks):
             self._last = looks[self._look]
@@ -303,7 +303,7 @@ class _RecordedGrounder:
     def ground(self, observation: Observation, questions: Sequence[Question],
                timeout_s: float | None = None, prompt: GroundingPrompt | None = None,
                ) -> list[Answer]:
-        """The answers that were given about this look, else about the very same picture."""
+        """The recorded answers about this observation, else about the same picture."""
         return [self._answer(observation, question.atom) for question in questions]
 
     def _answer(self, seen: Observation, atom: Atom) -> Answer:

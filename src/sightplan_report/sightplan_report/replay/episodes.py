@@ -112,7 +112,7 @@ def _left(run: RunResults) -> Iterator[Found]:
 
 def _broken_off(folder: Path, named: AbstractSet[Path] = frozenset(),
                 run: RunResults | None = None) -> Iterator[Found]:
-    """Episodes of bags, those that were being written when a run was killed among them."""
+    """Episodes of bags, including those that a killed run was writing."""
     bags = list[Path]()
     for place in (folder, *sorted(folder.rglob(f'{UNDER_WAY}*'))):
         with contextlib.suppress(InputError):

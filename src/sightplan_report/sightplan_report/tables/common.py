@@ -83,7 +83,7 @@ def unlike_published(group: Group, split: str) -> str:
 
 
 def unlike_rules(group: Group, split: str) -> list[str]:
-    """The rules of the episodes of a split that are not those of their suite, with both values."""
+    """Rules of a split's episodes that differ from their suite's, with both values."""
     suite, found = group.suite_with(split), []
     for run in (run for run in group.runs if split in run.splits):
         for rule in RULES:

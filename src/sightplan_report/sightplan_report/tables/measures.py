@@ -1,4 +1,4 @@
-"""The measures of every suite, and what each of its members adds of its own."""
+"""Tables of the measures of every suite, and the tables that suites add."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def specifications(file: Path = _TABLES) -> Mapping[str, Any]:
 
 
 def typed(value: object, kind: Kind) -> Any:
-    """A value as its column has it; None for what cannot be one."""
+    """Value in the type of its column; None if it cannot be converted."""
     if value is None:
         return None
     if kind == 'text':

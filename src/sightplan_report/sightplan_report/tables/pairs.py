@@ -110,7 +110,7 @@ def _scored(group: Group) -> dict[str, _Lines]:
 
 
 def _spread(own: _Lines, other: _Lines) -> _Lines:
-    """Episodes, those without a seed of the backend as often as the other has such seeds."""
+    """Episodes; those without a backend seed count for each such seed of the other group."""
     return own | {key: own[base] for key in other
                   if key not in own and (base := (*key[:-1], None)) in own}
 
@@ -137,7 +137,7 @@ def _cells(compared: str, groups: tuple[Group, Group], split: str, found: Compar
 
 
 def _words(group: Group, compared: str, apart: Iterable[str], telling: Sequence[str]) -> str:
-    """The variant, with what else can tell variants and conditions apart."""
+    """Words for the variant, and for further differences of variants and conditions."""
     if compared == 'variant':
         cells = group_cells(group)
         telling = word('calibrated', cells), word('privileged', cells)

@@ -57,7 +57,7 @@ _Place = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Rate:
-    """Solved episodes, and what the paper has of the same, None where it has nothing."""
+    """Solved episodes, and the paper's value; None where it has none."""
 
     fraction: Fraction
     paper: float | None
@@ -113,7 +113,7 @@ class _Row:
 
     @property
     def all_published_splits(self) -> bool:
-        """Whether its mean is over just those splits of each domain that the paper averages."""
+        """Whether the mean is over exactly the splits of each domain that the paper averages."""
         by_domain = grouped(self.places, lambda place: place[0])
         return self.suite is not None and all(
             {split for _, split in places} == self.suite.published_splits(domain)
@@ -161,7 +161,7 @@ def _suite_of(groups: Iterable[Group]) -> Suite | None:
 
 
 def _model_names(groups: Sequence[Group]) -> list[str]:
-    """Short names, exact ones for what shares a short one, so that none is there twice."""
+    """Short names of models; exact ones where two would share a short one."""
     short, exact = (Counter(names) for names in (
         [group.model for group in groups], [group.exact_model for group in groups]))
     return [group.model if short[group.model] == 1 else group.exact_model
@@ -170,7 +170,7 @@ def _model_names(groups: Sequence[Group]) -> list[str]:
 
 
 def _distinguished(rows: Iterable[_Row]) -> list[_Row]:
-    """Rows with the variant that tells them from others, which look alike without it."""
+    """Rows with the variants that distinguish them from rows that look equal."""
     found = list(rows)
     alike = grouped(range(len(found)), lambda number: (
         *(found[number].cells[key] for key in _ALIKE), found[number].perfect))
@@ -186,7 +186,7 @@ def _distinguished(rows: Iterable[_Row]) -> list[_Row]:
 
 def _families(rows: Iterable[_Row], what: Callable[[_Row], Any], kin: Callable[[_Row], Any],
               close: Callable[[_Row], Any]) -> list[list[_Row]]:
-    """Rows that can be averaged over what they differ in, each value of it once.
+    """Rows that can be averaged, one for each value of what they differ in.
 
     Where one is there several times, those belong together that are closer; what is ambiguous
     even then is left out.
@@ -222,7 +222,7 @@ def _merged(members: Sequence[_Row], places: tuple[_Place, ...], **cells: Any) -
 
 
 def _class_rows(rows: Sequence[_Row]) -> list[_Row]:
-    """Averages over the methods of a class, of those that the suite publishes.
+    """Averages over the methods of a class that the suite publishes.
 
     The paper's own average stands beside one that has all of its methods.
     """
@@ -320,7 +320,7 @@ def _success_cells(row: _Row) -> dict[str, Any]:
 
 
 def _cells_of_split(split: str, rates: Sequence[_Rate]) -> dict[str, Any]:
-    """The mean over models of one split, and that of the paper if it has all of them."""
+    """Mean over models of one split, and the paper's mean if it has all of these models."""
     mean, error = mean_over([rate.fraction.rate or 0.0 for rate in rates])
     if len(rates) == 1:
         error = rates[0].fraction.sem

@@ -25,7 +25,7 @@ class TrajectoryController:
         self.hold(positions)
 
     def hold(self, positions: Vector) -> None:
-        """Stay somewhere from now on."""
+        """Hold a position from now on."""
         self._start_s = self._end_s = float('-inf')
         self._times = np.zeros(1)
         self._last = np.array(positions, dtype=np.float64)
@@ -171,7 +171,7 @@ class GripperController:
         self.force_n = self._most_n
 
     def start(self, opening_m: float, force_n: float) -> None:
-        """Go to an opening, cut to what the gripper can do.
+        """Move the fingers to an opening, clipped to what the gripper can reach.
 
         Raises:
             WorldError: a number is not finite, or the force not positive.

@@ -69,7 +69,7 @@ def is_panda(robot: RobotConfig) -> bool:
 
 def make_link_bodies(bullet: Bullet, at_m: tuple[float, float, float],
                      robot: RobotConfig) -> list[tuple[str, int]]:
-    """Bodies that show the arm and touch nothing.
+    """Bodies that show the arm and collide with nothing.
 
     Returns:
         For each mesh, the name of the link with which it moves, and the body.

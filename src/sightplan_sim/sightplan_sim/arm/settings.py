@@ -42,7 +42,7 @@ class HardwareSettings:
         0, 'draws direction and axis of the calibration error', low=0, high=2**32 - 1)
 
 OF_ARMS = frozenset({'rearm', *(field.name for field in settings_fields(HardwareSettings))})
-"""Settings of worlds that mean something with execution=arm only."""
+"""Settings of worlds that have an effect with execution=arm only."""
 
 
 def refuse_without_arm(settings: Any) -> None:

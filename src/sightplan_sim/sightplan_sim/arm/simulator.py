@@ -39,7 +39,7 @@ FINGER_M_S = 0.1
 FINGER_N = 40.0
 """Greatest force between the fingers."""
 _GROUP, _EVERYTHING = 1, -1
-"""Group of what moves, as Bullet has it, and with what it collides."""
+"""Collision group of moving bodies in Bullet, and the groups that they collide with."""
 BLOCK_KG = 0.08
 _GEAR_N = 50.0
 _ITERATIONS = 60
@@ -49,7 +49,7 @@ _NO_MASS = ('<inertial><mass value="0.001"/><inertia ixx="1e-6" ixy="0" ixz="0" 
             'iyz="0" izz="1e-6"/></inertial>')
 _LOOK_S = 0.002
 _SLICE_STEPS = 4
-"""Steps after which the lock is given to whom else wants it."""
+"""Number of steps after which the lock is released for other threads."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class SimulatedArm(Closing):
             left -= steps
 
     def servo(self, positions: Vector) -> None:
-        """Be led to somewhere else from now on; see ``SetPointController``."""
+        """Follow set points from now on; see ``SetPointController``."""
         with self._lock:
             if self._set_points is None:
                 limits = self.robot.arm
@@ -277,7 +277,7 @@ class SimulatedArm(Closing):
         return steps
 
     def _run(self) -> None:
-        """Keep up with the wall clock; what a busy machine cannot do is not caught up with."""
+        """Keep up with the wall clock; time that a busy machine loses is not made up for."""
         factor = self.settings.realtime_factor or 1.0
         last = time.monotonic()
         owed = 0.0
@@ -412,7 +412,7 @@ class SimulatedArm(Closing):
 
 @contextlib.contextmanager
 def _bare_urdf(robot: RobotConfig) -> Iterator[Path]:
-    """Path of a robot's URDF without what is only seen, for the time of loading it.
+    """Temporary URDF of a robot without its visual shapes, for loading.
 
     A Panda is that of pybullet_data. Of others links without a mass have next to none.
     """

@@ -1,4 +1,4 @@
-"""Worlds whose actions a simulated arm carries out: physics decides what becomes of them.
+"""Worlds whose actions a simulated arm carries out, with results by physics.
 
 What is true is read from where the things are; what became of an action is what is true before and
 after it. Nothing of it reaches the skills: they know the camera, the joints, the goal and what the
@@ -189,7 +189,7 @@ class ArmedWorld(EpisodicWorld[E]):
             self._start(episode)
 
     def observe(self) -> Observation:
-        """Take a picture; as long as nothing moves it is the same one with a new stamp."""
+        """Take a picture; while nothing moves, the last one is returned with a new stamp."""
         with self._lock:
             episode = self._current()
             now_s = self.arm.poses().stamp_s
@@ -198,7 +198,7 @@ class ArmedWorld(EpisodicWorld[E]):
             return super().observe()
 
     def expect(self, belief: Belief) -> None:
-        """Tell the skills what the agent believes; they refuse what contradicts it."""
+        """Pass the agent's belief to the skills, which refuse actions that contradict it."""
         self.skills.expect(belief)
 
     def execute(self, action: Action) -> Feedback:

@@ -161,7 +161,7 @@ class ArmScene(BlocksScene):
             self._bullet.resetBasePositionAndOrientation(body, pose[:3], pose[3:])
 
     def _visible_links(self, links: Mapping[str, Pose7]) -> list[NDArray[np.float64]]:
-        """Move the arm's meshes; points (N, 3) of those links that are in the picture.
+        """Move the arm's meshes; returns points (N, 3) of the links that are in the picture.
 
         What is out of it is put out of the light, too: the arm casts a shadow only where it is
         seen itself.
@@ -187,7 +187,10 @@ class ArmScene(BlocksScene):
             z < NEAR_M, x > right, x < -right, y > down, y < -down))
 
     def _outline(self, drawn: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        """(N, 3) points whose projections bound what is drawn; the whole picture if in doubt."""
+        """Points (N, 3) whose projections bound the drawn bodies.
+
+        The whole picture if in doubt.
+        """
         points = np.concatenate(drawn)
         if (self._camera.to_optical(points)[:, 2] >= NEAR_M).all():
             return points
@@ -205,7 +208,7 @@ class ArmScene(BlocksScene):
 
 
 class SimulatedCamera:
-    """Implements the protocol Camera: pictures of what the simulator has, taken when asked.
+    """Camera of the simulator (protocol Camera): pictures are drawn when they are asked for.
 
     All methods may be called from several threads; they take turns.
     """
@@ -336,7 +339,7 @@ def _frame(pose: Pose7) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def _key(poses: Poses) -> str:
-    """Names the scene up to a tenth of a millimetre: two looks at it have the same noise."""
+    """Key of a scene, exact to a tenth of a millimetre: equal scenes get equal noise."""
     return '|'.join(f'{colour}{np.round(np.array(pose), 4).tolist()}'
                     for colour, pose in sorted(poses.blocks.items())) + (
         f'@{poses.stamp_s:.4f}' if poses.moving else '')

@@ -1,4 +1,4 @@
-"""The blocksworld world with an arm: actions are motions, and physics decides the rest.
+"""Blocksworld with an arm: actions are motions, and physics decides their results.
 
 What is true is read from where the blocks are; see ``truth``.
 """

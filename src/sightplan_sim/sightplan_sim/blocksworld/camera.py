@@ -122,7 +122,7 @@ def fit_layout(optics: Optics, n_columns: int, n_blocks: int) -> Layout:
 
 
 def shown_extent(n_columns: int, top: int, pitch: float) -> NDArray[np.float64]:
-    """(N, 3) corners of what stacks of ``top`` blocks and plates, ``pitch`` apart, take up [m]."""
+    """Corners (N, 3) of the space of stacks of ``top`` blocks and plates, ``pitch`` apart [m]."""
     half = (n_columns - 1) / 2 * pitch
     reach = max(0.78 * BLOCK_M, 0.5 * pitch)
     xs, r = (-half - reach, half + reach), 0.78 * BLOCK_M
@@ -132,7 +132,7 @@ def shown_extent(n_columns: int, top: int, pitch: float) -> NDArray[np.float64]:
 
 
 def place_camera(optics: Optics, n_columns: int, n_blocks: int, look: Look) -> Camera:
-    """The nominal camera, turned, shifted and drawn back as a look asks.
+    """Nominal camera, turned, shifted and moved back by a look.
 
     If blocks or name plates could leave the picture, the camera moves back until they
     cannot (unless the optics fix its distance).

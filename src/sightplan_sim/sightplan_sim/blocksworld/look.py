@@ -36,7 +36,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Every random factor of a picture; the default is the nominal look (strength 0).
+    """All random factors of a picture; the default is the nominal look (strength 0).
 
     Colours are sRGB in [0, 1]. Camera offsets are relative to the fitted nominal camera.
 

@@ -276,7 +276,10 @@ def _to_byte(rgb: Rgb, gain: float = 1.0, light: Rgb = (1.0, 1.0, 1.0),
 
 def _fill(image: NDArray[Any], camera: Camera, points_m: Sequence[Sequence[float]],
           colour: tuple[float, ...]) -> None:
-    """Fill a convex polygon given in the world, with smooth edges; what is behind is cut off."""
+    """Fill a convex polygon of the world, with smooth edges.
+
+    Parts behind the camera are cut off.
+    """
     points = _before_camera(camera, np.array(points_m, dtype=np.float64))
     if len(points) > 2:
         pixels = np.round(camera.project(points) * 2**_SHIFT)

@@ -37,7 +37,7 @@ class Picture:
 
 
 class Table(Closing):
-    """Blocks at their places, and a camera that tells pictures apart but shows nothing.
+    """Blocks at their places, and a camera whose pictures differ but show nothing.
 
     A picture is 2x2 pixels of a hash over all that a drawn picture depends on. So it changes
     exactly when that would, and costs next to nothing.
@@ -53,14 +53,14 @@ class Table(Closing):
         return 'none'
 
     def close(self) -> None:
-        """Give up what is held; the table cannot be used afterwards."""
+        """Release all resources; the table cannot be used afterwards."""
 
     def layout(self, n_columns: int, n_blocks: int) -> Layout:
         """Column positions and nominal camera for a size of problem."""
         return fit_layout(self.optics, n_columns, n_blocks)
 
     def camera(self, n_columns: int, n_blocks: int, look: Look) -> Camera:
-        """The camera that a picture of this size and look is taken with."""
+        """Camera for a picture of this size of problem and look."""
         return place_camera(self.optics, n_columns, n_blocks, look)
 
     def block_pose(self, layout: Layout, column: int, level: int, placement: Placement,

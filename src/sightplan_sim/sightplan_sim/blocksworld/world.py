@@ -113,7 +113,7 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
                 placements=generator('blocksworld', spec, 'placements')))
 
     def execute(self, action: Action) -> Feedback:
-        """Move a block, or let the move fail; the feedback never tells which.
+        """Move a block, or let the move fail; the feedback does not reveal which.
 
         An unknown action or object and an illegal move are REJECTED, and nothing moves.
         """
@@ -250,7 +250,9 @@ def _draw_outcome(rng: np.random.Generator, probability: float, source: int, tar
 
 def make_world(clock_ns: Callable[[], int] | None = None,
                **settings: Any) -> BlocksworldWorld | ArmWorld:
-    """Make a world from fields of ``Settings``: what the entry point ``blocksworld`` gives.
+    """Make a world from fields of ``Settings``.
+
+    The entry point ``blocksworld`` names this function.
 
     It is also a TruthSource. Close it, or use it in a ``with`` statement.
 

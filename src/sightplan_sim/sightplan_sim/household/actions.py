@@ -40,7 +40,7 @@ STEP_ASIDE_M = 0.7
 SWEEP = 24
 """Steps in which a leaf's way is tested."""
 SWEEP_DEPTH_M = 0.01
-"""A leaf that is deeper in something than this is stopped by it."""
+"""Depth by which a leaf may overlap a body without being stopped by it [m]."""
 WIDE = (0.80, 1.0)
 """Fraction of its range to which a joint is opened."""
 AJAR = OPEN_ENOUGH + 0.05
@@ -205,7 +205,7 @@ class Actions:
 
     def _place_inside(self, robot: Robot, rng: np.random.Generator, thing: str, container: str,
                       ) -> Iterator[Robot]:
-        """Put a thing into a container, whose drawers are pulled further out if they must be."""
+        """Put a thing into a container; its drawers are pulled further out if necessary."""
         fits = False
         for after in self._release(robot, thing,
                                    self._placing.inside(robot, thing, container, rng), rng):
@@ -296,7 +296,7 @@ class Actions:
     # --- inside -------------------------------------------------------------------------------
 
     def _zone(self, target: str, robot: Robot) -> frozenset[str]:
-        """The work zone after navigating to something."""
+        """Work zone of the arm after navigating to a target."""
         scene = self._scene
         zone = {target}
         if any(opening > OPEN_FRACTION for opening in scene.openings(target)):
@@ -371,7 +371,7 @@ class Actions:
 
     def _links_to_open(self, container: str, held: list[str], rng: np.random.Generator,
                        ) -> list[int]:
-        """All leaves; of drawers those with something in them, else one."""
+        """Links to open: all leaves; of drawers those with content, else one."""
         scene = self._scene
         model = scene.model(container)
         leaves = [i for i, link in enumerate(model.links)
@@ -434,7 +434,7 @@ class Actions:
 
     def _push(self, robot: Robot, container: str, goals: Mapping[int, float],
               held: list[str]) -> None:
-        """Move links towards fractions of their ranges, as far as nothing stops them."""
+        """Move links towards fractions of their ranges, until something stops them."""
         scene = self._scene
         carried = {link: self._carried(container, link, held) for link in goals}
         here = np.array([(robot.station.x, robot.station.y)])

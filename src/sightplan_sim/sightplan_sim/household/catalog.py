@@ -106,7 +106,7 @@ def make_model(name: str, kind: str, rng: np.random.Generator, *,
 
 
 def make_decor(category: str, rng: np.random.Generator) -> Model:
-    """A model of something that is no object of a problem; see ``DECOR``."""
+    """Model of a decor item, which is no object of a problem; see ``DECOR``."""
     return DECOR[category](category, rng)
 
 

@@ -229,7 +229,7 @@ def bicycle(category: str, rng: np.random.Generator) -> Model:
 
 
 def floor(width: float, depth: float, kind: str, rng: np.random.Generator) -> Model:
-    """A floor whose middle is the origin and whose top is z = 0.
+    """A floor with its middle at the origin and its top at z = 0.
 
     Args:
         width: along x [m].

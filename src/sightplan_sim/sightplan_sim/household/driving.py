@@ -44,7 +44,7 @@ from sightplan_suites.paths import (
 )
 
 STEP_M = 0.05
-"""Poses along a path are at most this far apart."""
+"""Largest distance between the poses along a path [m]."""
 
 _FATTER = (0.35, 0.7, 0.97)
 """OMPL also plans for wider robots, to get other paths; each is a fraction of the width that the

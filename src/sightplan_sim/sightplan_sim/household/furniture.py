@@ -1,4 +1,4 @@
-"""Furniture and fixtures: what is opened, and what things are put on.
+"""Furniture and fixtures: containers that open, and surfaces for things.
 
 Heights and depths are chosen for somebody who looks from 1.2 m: what lies near the front of an
 open cabinet, drawer or fridge is in sight from half a metre to a metre and a half away.
@@ -101,7 +101,7 @@ def _finish(rng: np.random.Generator) -> tuple[Rgb, Rgb, Rgb]:
 
 def _carcass(half: float, front: float, back: float, h: float, blind: float, board: Part,
              rgb: Rgb, inner: Rgb) -> list[Part]:
-    """Top, sides and back of a cupboard, a board in it, what is blind below, and a plinth."""
+    """Top, sides, back, inner board, blind lower part and plinth of a cupboard."""
     x, t = (-half + PANEL, half - PANEL), PANEL
     return [between((-half, half), (front, back), (h - 0.03, h), shade(rgb, 1.06)),
             between((-half, -half + t), (front, back), (0.05, h - 0.03), rgb),

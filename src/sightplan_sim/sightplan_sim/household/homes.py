@@ -33,7 +33,7 @@ _FREE_STANDING = ('table', 'desk', 'coffee_table', 'carton')
 
 
 def make_home(problem: Problem, variant: int = 0) -> Home:
-    """A home whose start is the problem's.
+    """Make a home that starts in the problem's initial state.
 
     Args:
         problem: in the vocabulary of the domain ``household``.
@@ -141,7 +141,7 @@ class _Builder:
                              f'(remove (open {name}))')
 
     def _loose(self) -> tuple[list[str], list[str]]:
-        """Things without a place: those that stand on the floor, and those on decor."""
+        """Things without a stated place: those that stand on the floor, and those on decor."""
         loose = [name for name in self._wanted.things if not self._wanted.place(name)]
         beside = {name for pair in self._wanted.beside for name in pair}
         seats = bool(support_kinds(frozenset(self._categories.values())))
@@ -182,7 +182,7 @@ class _Builder:
         return plan
 
     def _on_top(self, name: str) -> bool:
-        """Whether it is a container that stands on something."""
+        """Whether an object is a container that stands on another body."""
         return not self._wanted.moves(name) and name in self._wanted.ontop
 
     def _item(self, name: str) -> Item:

@@ -22,7 +22,7 @@ _IN_CORNER = ('plant', 'lamp')
 
 
 def support_kinds(categories: frozenset[str]) -> tuple[str, ...]:
-    """Decor that can carry loose things and is not taken for an object of the problem."""
+    """Decor that can carry loose things and cannot be confused with an object of the problem."""
     return tuple(sorted(kind for kind in {k for room in ROOMS.kinds.values() for k in room.seats}
                         if not categories & set(ROOMS.taken_for.get(kind, ()))))
 
@@ -90,7 +90,7 @@ def yards(plan: Plan, generators: Generators) -> list[Placed]:
 
 
 def _yard(width: float, depth: float, rng: np.random.Generator) -> Model:
-    """Grass, a hedge and the sky behind a wall, seen from -y; nothing of it is solid."""
+    """Grass, a hedge and the sky behind a wall, seen from -y; none of them is solid."""
     sky, grass = vary(rng, (0.62, 0.81, 0.96), 0.03), vary(rng, (0.40, 0.62, 0.32), 0.05)
     hedge = shade(grass, 0.7)
     w, near, far, hedge_top, top = width / 2, 0.08, 0.08 + depth, 0.75, decor.CEILING - 0.05

@@ -50,7 +50,7 @@ class Wanted:
 
     @property
     def things(self) -> tuple[str, ...]:
-        """Objects that can be moved; what carries others comes before what it carries."""
+        """Objects that can be moved; holders come before the things that they hold."""
         names = [name for name in self.kinds if self.moves(name)]
         return tuple(sorted(names, key=self._depth))
 

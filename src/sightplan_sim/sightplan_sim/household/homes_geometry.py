@@ -1,4 +1,4 @@
-"""Extents, sight lines and distances of what stands in a home: pure arithmetic, no simulator.
+"""Extents, sight lines and distances of bodies in a home: pure arithmetic, no simulator.
 
 Boxes are given by two corners along the home's axes, rectangles on the floor by
 (x low, y low, x high, y high). Lengths are metres.
@@ -173,7 +173,7 @@ def _kept(model: Model, name: str, measure: Callable[[], T]) -> T:
 
 
 def _parts_of(model: Model) -> list[tuple[Joint | None, list[Part]]]:
-    """Parts that count, by link: of what is carried about the solid ones, else all."""
+    """Parts that count, by link: the solid ones of a thing that is carried, else all."""
     return [(link.joint, [part for part in link.parts if part.solid or not model.mass])
             for link in model.links]
 
@@ -225,7 +225,7 @@ def swept_box(model: Model) -> Box:
 
 
 def base_box(model: Model) -> Box:
-    """A box around what of a model does not move against its frame: without leaves and drawers."""
+    """Box around the fixed parts of a model, without leaves and drawers."""
     return around(map(_part_box, _parts_of(model)[0][1])) if model.openable else model_box(model)
 
 
@@ -255,7 +255,7 @@ def clearance(one: Placed, other: Placed) -> float:
 
 
 def next_to(one: Placed, other: Placed) -> bool:
-    """Whether two bodies that touch nowhere are well within what counts as next to each other."""
+    """Whether two bodies that do not touch are clearly close enough to be next to each other."""
     a, b = (to_home(base_box(body.model), body) for body in (one, other))
     return gap(a, b) < 0.8 * near_limit(a, b) and clearance(one, other) > 0.006
 

@@ -43,7 +43,7 @@ YAW = {'n': 0.0, 'e': -math.pi / 2, 's': math.pi, 'w': math.pi / 2}
 
 
 class NoRoomError(Exception):
-    """Something found no place; another plan may have one."""
+    """Raised if an item finds no place; another plan may have one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class Hole:
 
 
 class Plan:
-    """Rooms, and what is in them so far."""
+    """Rooms, and the bodies that were placed in them so far."""
 
     def __init__(self, rooms: Sequence[Room], rng: Random,
                  beside: Iterable[tuple[str, str]] = ()) -> None:
@@ -251,7 +251,7 @@ class Plan:
         return self._body(item, room, (x, y), yaw)
 
     def _by_partner(self, item: Item) -> Body | None:
-        """Right or left of what it must be next to, if that stands already."""
+        """Place right or left of the partner that an item must be next to, if it is placed."""
         partners = self._partners.get(item.name, ())
         for body in self.bodies:
             if body.placed.name in partners and not body.placed.model.in_wall:

@@ -55,7 +55,7 @@ class Floor:
             for _, around, boxes in self._bodies)
 
     def sees(self, start: Vec3, end: Vec3, ignore: Sequence[str]) -> bool:
-        """Whether nothing but what is ignored lies between two points."""
+        """Whether nothing but ignored bodies lies between two points."""
         return not any(
             name not in ignore and crosses(start, end, around)
             and any(crosses(start, end, box) for box in boxes)

@@ -1,4 +1,4 @@
-"""Small things put where a problem says, apart from each other."""
+"""Placement of small things where a problem states, apart from each other."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class Shelving:
                 -region.half[2])
 
     def _parts(self, holder: Placed) -> list[Box]:
-        """Boxes around the parts of what carries others (not of another small thing)."""
+        """Boxes around the parts of a body that carries others (none for a small thing)."""
         if holder.name not in self._boxes:
             self._boxes[holder.name] = [] if holder.model.mass else placed_boxes(holder)
         return self._boxes[holder.name]

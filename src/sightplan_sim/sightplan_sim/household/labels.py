@@ -85,7 +85,7 @@ def _lettering(text: str, width: int, height: int) -> NDArray[np.float32]:
 
 
 def _turn(name: str) -> int:
-    """A name's turn among the colours: 0 for bowl_1, 1 for bowl_2, 0 for what has no number."""
+    """Index of a name's colour: 0 for bowl_1, 1 for bowl_2, 0 for a name without number."""
     number = re.search(r'(\d+)$', name)
     return max(0, int(number[1]) - 1) if number else 0
 

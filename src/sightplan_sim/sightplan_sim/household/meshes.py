@@ -31,7 +31,7 @@ from sightplan_sim.meshes import (
 )
 
 SMALL_M = 0.06
-"""A part whose extents stay below this gets a coarser mesh [m]."""
+"""Size below which a part gets a coarser mesh [m]."""
 
 SHORTEST_M, LONGEST_M = 0.3, 1.0
 """Faces of boxes are cut into pieces of about this length [m]."""
@@ -39,7 +39,7 @@ SHORTEST_M, LONGEST_M = 0.3, 1.0
 MeshFactory = Callable[[float], Polygons]
 
 _ROUND = 18
-"""Sides of what is round; the same for all, so that rims meet what they lie on."""
+"""Number of sides of round shapes; one for all, so that rims meet the bodies that they lie on."""
 
 
 def mesh_of(part: Part) -> Mesh:

@@ -87,12 +87,12 @@ def tray(x: float, y: float, h: float, t: float, rgb: Rgb, floor: Rgb) -> list[P
 
 
 def ornament(size: Vec3, at: Vec3, rgb: Rgb, *, rpy: Vec3 = (0.0, 0.0, 0.0)) -> Part:
-    """A box by its extents and centre that is only seen: nothing collides with it."""
+    """A box by its extents and centre that is drawn but does not collide."""
     return Part('box', size, at, rgb, rpy, False)
 
 
 def trim(x: tuple[float, float], y: tuple[float, float], z: tuple[float, float], rgb: Rgb) -> Part:
-    """A box by its ranges along x, y, z that is only seen: nothing collides with it."""
+    """A box by its ranges along x, y, z that is drawn but does not collide."""
     return between(x, y, z, rgb, solid=False)
 
 

@@ -22,9 +22,9 @@ LOW_M = 0.1
 """On surfaces less than this far below the camera, or above it, things may be put near the
 edge."""
 OPEN_ENOUGH = 0.25
-"""Fraction by which a drawer must be out for something to be put into it."""
+"""Opening, as a fraction, from which things can be put into a drawer."""
 BESIDE_M = (0.012, 0.75)
-"""Gap to a neighbour: least [m], and most as a fraction of what still is next to it."""
+"""Gap to a neighbour: least [m], and most as a fraction of the limit of being next to it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Placing:
 
     def inside(self, robot: Robot, thing: str, container: str, rng: np.random.Generator,
                ) -> Iterator[Spot]:
-        """Spots in the room inside a container; of drawers, in those that are out."""
+        """Spots in the room inside a container; of drawers, only in those that are open."""
         scene = self._scene
         openings = scene.openings(container)
         rooms = [room for room in scene.cavities(container)
@@ -74,7 +74,7 @@ class Placing:
 
     def beside(self, robot: Robot, thing: str, other: str, rng: np.random.Generator,
                ) -> Iterator[Spot]:
-        """Spots next to a body, on what it stands on or in the container it is in."""
+        """Spots next to a body, on its support or in its container."""
         scene = self._scene
         ground = self._ground(other)
         low, high = scene.base_aabb(other)
@@ -154,7 +154,7 @@ class Placing:
 
     def _heaped(self, robot: Robot, thing: str, room: Box, where: str,
                 rng: np.random.Generator) -> Iterator[Spot]:
-        """Spots upon what a container holds already."""
+        """Spots on top of the things that a container holds already."""
         scene = self._scene
         inner = [other for other in scene.things if other not in (thing, robot.held)
                  and room.contains(scene.centre(other))]
@@ -176,7 +176,7 @@ class Placing:
                     yield Spot(origin, room.rotation @ own, where)
 
     def _fits(self, thing: str, origin: Floats, rotation: Floats) -> bool:
-        """Whether a thing would be in nothing else."""
+        """Whether a thing at a spot would overlap no other body."""
         scene = self._scene
         snapshot = scene.snapshot()
         scene.move(thing, origin, rotation)

@@ -105,7 +105,7 @@ def gap(scene: Scene, one: str, other: str) -> float:
 
 def reachable(scene: Scene, robot: Robot, name: str, visible: frozenset[str] | None = None,
               ) -> bool:
-    """Whether the arm can get at something from where the robot stands.
+    """Whether the arm can reach a body from the robot's station.
 
     Reference: it is visible, and from the shoulder to the nearest face centre of its bounding box
     are less than 1.5 m. With ``navigation: reference`` that is all.
@@ -142,17 +142,17 @@ def face_distance(scene: Scene, name: str, point: Floats) -> float:
 
 
 def shut_in(scene: Scene, name: str) -> bool:
-    """Whether something is in a container that is closed."""
+    """Whether a body is in a container that is closed."""
     return any(not is_open(scene, other) for other in holders(scene, name))
 
 
 def holders(scene: Scene, name: str) -> list[str]:
-    """The containers that something is inside of."""
+    """Containers that a body is inside of."""
     return [other for other in scene.containers if other != name and inside(scene, name, other)]
 
 
 def free_line(scene: Scene, robot: Robot, name: str) -> bool:
-    """Whether the arm's way to something is free: a few straight ways, one of which must be.
+    """Whether one of a few straight lines from the arm to a body is free.
 
     They go from the shoulder to its middle, its nearest face and its top, and to points above it
     and then down. What it stands on and what contains it are no obstacles, but the container's

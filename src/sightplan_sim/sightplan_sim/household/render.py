@@ -39,7 +39,7 @@ _OFFSETS = tuple((r * math.cos(a), r * math.sin(a)) for r in (0.012, 0.035)
                  for a in np.linspace(0.0, math.pi, 5)[:-1].tolist())
 """Half of the neighbours that darken a pixel, in fractions of the picture's size."""
 _STEP = 0.22
-"""Relative difference of inverse depths that is taken for a step."""
+"""Relative difference of inverse depths that counts as a step."""
 _DARKNESS = 5.0
 _STAIR = 18
 """Step between neighbouring grey values that is softened."""
@@ -82,7 +82,7 @@ class Painter(Closing):
         return self._names
 
     def build(self, home: Home, extra: Sequence[Placed] = ()) -> None:
-        """Put up a home in place of what was there, everything where it is at the start.
+        """Build a home in place of the last one, everything at its initial place.
 
         Raises:
             WorldError: two bodies have the same name, or there is no simulator to be had.
@@ -117,7 +117,7 @@ class Painter(Closing):
         self._lookup = np.array([*owners, -1], np.int32)  # body -1, the background, is the last
 
     def move(self, name: str, poses: Sequence[Pose]) -> None:
-        """Put a body's links somewhere; it is shown from now on.
+        """Move a body's links to poses; the body is shown from now on.
 
         Args:
             name: of the body.

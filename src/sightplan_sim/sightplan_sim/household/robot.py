@@ -1,4 +1,4 @@
-"""The robot: where it stands, its camera and shoulder, and how its gripper looks."""
+"""The robot: its station, camera and shoulder, and its visible gripper."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def gripper_poses(robot: Robot, model: Model | None) -> dict[str, tuple[Floats, 
 
 
 def _held_scale(model: Model) -> float:
-    """Shrinking, and more for what would fill the picture."""
+    """Scale of a held thing in the picture, smaller for one that would fill it."""
     return _SHRINK * min(1.0, _WIDEST_M / max(model.size))
 
 

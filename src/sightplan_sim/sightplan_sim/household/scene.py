@@ -1,4 +1,4 @@
-"""Bodies of a home, where they are, and the physics of what is let go: the only user of Bullet.
+"""Bodies of a home, and the physics of released things: the only user of Bullet.
 
 A body is held as oriented boxes, ellipsoids and cylinders in numpy arrays, from which extents,
 regions and footprints follow exactly; PyBullet answers rays, contacts and penetrations, and moves
@@ -154,7 +154,7 @@ class Scene(Closing):
         self._bullet.close()
 
     def build(self, home: Home) -> None:
-        """Put up a home in place of what was there.
+        """Build a home in place of the last one.
 
         Raises:
             WorldError: two bodies have the same name.
@@ -225,7 +225,7 @@ class Scene(Closing):
         return tuple(self._bodies[name].openings)
 
     def aabb(self, name: str) -> tuple[Floats, Floats]:
-        """Lowest and highest corner of what is solid, leaves and drawers included [m]."""
+        """Lowest and highest corner of a body's solid parts, leaves and drawers included [m]."""
         body = self._bodies[name]
         return body.low, body.high
 
@@ -267,7 +267,7 @@ class Scene(Closing):
     # --- moving -------------------------------------------------------------------------------
 
     def move(self, name: str, position: Floats | Vec3, rotation: Floats | None = None) -> None:
-        """Put a body's frame somewhere, at rest."""
+        """Move a body's frame to a pose, at rest."""
         body = self._bodies[name]
         body.position = np.array(position, dtype=np.float64)
         if rotation is not None:

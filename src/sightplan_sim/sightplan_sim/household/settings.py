@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from sightplan.model import InputError, check_settings, param
 
 LEAST_WIDE_DEG = 50.0
-"""A narrower picture often misses what the robot has been sent to."""
+"""Smallest field of view; a narrower picture often misses the target of the robot."""
 LOOKS_DOWN_M = 1.2
 """The floor is in the picture from this far before the camera on, at the latest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The robot and how it looks at its home; the same fields serve command line, YAML and ROS."""
+    """Settings of the robot and its camera; the same fields serve command line, YAML and ROS."""
 
     pictures: str = param(
         'pybullet', 'renderer of the pictures; "none": none are drawn, for methods whose answers '
@@ -56,7 +56,7 @@ class Settings:
 
 
 def check_view(settings: Settings) -> None:
-    """Check settings one by one, and that a robot like this one sees what it stands before.
+    """Check settings one by one, and that the robot sees the bodies that it stands before.
 
     Homes are checked once, for the default robot (see ``homes_stations``). Within these bounds
     others get about in them, too: of 86 navigations at most 1 failed; beyond, up to half did.

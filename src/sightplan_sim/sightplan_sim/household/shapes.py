@@ -115,7 +115,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A model somewhere in a home.
+    """A model at its place in a home.
 
     Attributes:
         name: of the PDDL object, or of something that is no object: ``wall 3``, ``sofa``.

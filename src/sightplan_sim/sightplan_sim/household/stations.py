@@ -48,7 +48,7 @@ class View:
 
 
 class Stations:
-    """Samples free places around something, best ones first.
+    """Sampler of free places around a body, best ones first.
 
     Args:
         scene: the home's bodies.
@@ -140,7 +140,7 @@ class Stations:
         return np.concatenate(points), np.concatenate(stages)
 
     def _front(self, target: str) -> float | None:
-        """Direction from which a target, or what it is in or on, is meant to be seen [rad]."""
+        """Direction from which a target, or its holder, is meant to be seen [rad]."""
         scene = self._scene
         places = [target, *supports(scene, target)]
         for name in places:

@@ -32,7 +32,7 @@ from sightplan_sim.household.shapes import Model, Part, Rgb, Vec3
 
 
 def _block(size: Vec3, at: Vec3 | None = None) -> Part:
-    """Something to collide with that is not drawn."""
+    """A part that collides and is not drawn."""
     return box(size, at or (0.0, 0.0, size[2] / 2), WHITE, seen=False)
 
 

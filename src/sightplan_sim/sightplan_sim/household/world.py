@@ -68,10 +68,10 @@ OTHER_ACT_S = 3.0
 """Nominal durations by which simulated time advances."""
 
 SEGMENT_PX = 240
-"""Height of the picture in which it is decided what is visible; it is as wide for its height as
-the camera's, so that nothing is visible that the picture does not contain."""
+"""Height of the picture by which visibility is decided. It is as wide for its height as the
+camera's, so that nothing counts as visible that the picture does not contain."""
 HOME_TRIES = 6
-"""Homes that are tried for a problem until one begins as the problem says."""
+"""Number of homes that are tried for a problem until one starts in its initial state."""
 _HOMES_KEPT = 4
 _NEXT_HOME = 1_000_003
 
@@ -164,7 +164,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
                 failures=generator('household', spec, 'failures')))
 
     def execute(self, action: Action) -> Feedback:
-        """Carry out an action, or let it fail; the feedback never tells which.
+        """Carry out an action, or let it fail; the feedback does not reveal which.
 
         An unknown action or object and an illegal action are REJECTED, and nothing moves.
         """
@@ -209,7 +209,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
 
     @property
     def drives(self) -> tuple[Drive, ...]:
-        """The episode's drives so far; () with ``paths=none``."""
+        """Drives of the episode so far; () with ``paths=none``."""
         with self._lock:
             return tuple(self._current().drives)
 
@@ -244,7 +244,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
                 return self._painter.draw(_bird(episode.home, size)).rgb
 
     def frame(self) -> tuple[Frame, dict[str, int]]:
-        """A picture without labels, with the truth about who is where in it.
+        """A picture without labels, with the true segmentation.
 
         Returns:
             picture, and by the name of each object of the problem its id there.
@@ -267,7 +267,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         return episode.actions.state(episode.robot)
 
     def _build(self, problem: Problem) -> Home:
-        """Put up a home that begins as the problem says."""
+        """Build a home that starts in the problem's initial state."""
         key = (problem.name, repr((sorted(map(str, problem.init)), dict(problem.objects),
                                    problem.goal)))
         wrong = ''
@@ -288,7 +288,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
                          f'{wrong} (change the fact, or the world option home)')
 
     def _drive(self, episode: _Episode, end: Station, target: str) -> None:
-        """Note how the robot gets from where it stands to somewhere else."""
+        """Record the robot's drive from its station to another one."""
         from sightplan_sim.household import driving
         start = episode.robot.station
         if (start.x, start.y) == (end.x, end.y):
@@ -303,7 +303,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         return View(self._camera, robot.eye, robot.optical_axes)
 
     def _pose(self, robot: Robot) -> None:
-        """Bring what is drawn to where it is."""
+        """Move the drawn bodies to their present poses."""
         for name in self._scene.movers:
             if name == robot.held:
                 self._painter.hide([name])
@@ -376,7 +376,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
 
     def _labelled(self, image: NDArray[np.uint8], ids: NDArray[np.int32], robot: Robot,
                   visible: tuple[str, ...]) -> NDArray[np.uint8]:
-        """The picture with what can be mistaken named: several of one category in view."""
+        """The picture with name plates on visible objects whose category occurs several times."""
         categories = Counter(map(category_of, visible))
         names = self._painter.names
         boxes = []
@@ -389,7 +389,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         return draw_labels(image, boxes) if boxes else image
 
     def _digest(self, episode: _Episode, seen: frozenset[str]) -> NDArray[np.uint8]:
-        """2x2 pixels of a hash over all that a picture depends on: nothing out of view."""
+        """2x2 pixels of a hash over everything that a picture depends on: nothing out of view."""
         robot = episode.robot
         digest = hashlib.sha256(repr((
             episode.home.seed, self._camera, robot.station, robot.held, sorted(seen))).encode())
@@ -448,7 +448,7 @@ def _vector(settings: Settings) -> Vector | None:
 
 
 def _hand(robot: Robot) -> tuple[str, ...]:
-    """Names of the bodies that show the gripper and what it holds."""
+    """Names of the bodies that show the gripper and the held thing."""
     return (*GRIPPER, held_name(robot.held)) if robot.held else GRIPPER
 
 
@@ -482,7 +482,7 @@ def _bird(home: Home, size: int) -> View[Camera]:
 
 
 def make_world(clock_ns: Callable[[], int] | None = None, **settings: Any) -> HouseholdWorld:
-    """Make a world from fields of ``Settings``: what the entry point ``household`` gives.
+    """Make a world from fields of ``Settings``; the entry point ``household`` names this function.
 
     It is also a TruthSource. Close it, or use it in a ``with`` statement.
 

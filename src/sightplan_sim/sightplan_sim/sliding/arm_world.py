@@ -1,4 +1,4 @@
-"""The sliding world with an arm: a move is a pick, and physics decides the rest.
+"""The sliding world with an arm: a move is a pick, and physics decides its result.
 
 Pieces are geoms on plinths (``sightplan_arm.plinths``) on a board on the table. The robot's own
 camera looks at them, and all that its skills know of the board is what they see through it. The

@@ -38,7 +38,7 @@ class Shown:
 
 
 class Showing:
-    """Shows boards as the settings of a world say.
+    """Maker of observations of boards, by the settings of a world.
 
     Attributes:
         renderer: what draws the pictures, for the records of a run.
@@ -65,7 +65,7 @@ class Showing:
         return Shown(board, pieces, look, scene)
 
     def observe(self, shown: Shown, cells: Sequence[int | None], stamp_ns: int = 0) -> Observation:
-        """Pieces in their cells; those that are in none (None) are left out."""
+        """Observation of pieces in their cells; pieces without a cell (None) are left out."""
         if None in cells:
             shown = self._only(shown, [i for i, cell in enumerate(cells) if cell is not None])
         arrangement: Arrangement = tuple(cell for cell in cells if cell is not None)

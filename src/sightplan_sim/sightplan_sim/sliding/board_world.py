@@ -1,4 +1,4 @@
-"""What the two sliding worlds share: pictures of the board, of now and of the goal."""
+"""Base of the two sliding worlds: pictures of the board, of now and of the goal."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BoardWorld(EpisodicWorld[B]):
 
     @property
     def no_pictures(self) -> str:
-        """The setting because of which there is nothing to be seen, '' if there is something."""
+        """Setting because of which there are no pictures; '' if there are."""
         if self._showing.pictures:
             return ''
         return 'view=text' if self.describes else 'pictures=none'

@@ -14,7 +14,7 @@ from sightplan_sim.sliding.scene3d import Scene3D
 def make_scene(view: str, size: int, pieces: Sequence[Piece], look: Look = Look(),  # noqa: B008
                *, width: int = 640, height: int = 480, labels: str = 'both',
                samples: int = 3) -> Scene:
-    """Make what draws a board.
+    """Make the scene that draws a view of a board.
 
     Args:
         view: ``3d`` or ``2d``.

@@ -14,7 +14,7 @@ Rgb = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Every random factor of a picture; the default is the nominal look (strength 0).
+    """All random factors of a picture; the default is the nominal look (strength 0).
 
     Attributes:
         light_azimuth_deg: where the light comes from: 0 from the camera's side, positive right.

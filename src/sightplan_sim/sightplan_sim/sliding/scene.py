@@ -1,4 +1,4 @@
-"""Pictures of boards: what 3D and 2D have in common.
+"""Base of pictures of boards in 3D and 2D.
 
 A picture is made of layers: the board, the names of free cells, and the pieces. Around the board
 is one flat colour, ``BACKGROUND``, which no other pixel has: whoever wants another one can replace
@@ -169,7 +169,7 @@ def _shown(rgb: Byte3, tint: Rgb) -> Rgb:
 
 
 def _set_apart(rgb: Bytes, cover: Bytes) -> None:
-    """Give ``BACKGROUND`` to every pixel that nothing covers, and to no other, in place."""
+    """Give ``BACKGROUND`` to all uncovered pixels, and to no others, in place."""
     seen = cover > 0
     rgb[~seen] = BACKGROUND
     same = cv2.inRange(rgb, BACKGROUND, BACKGROUND) > 0

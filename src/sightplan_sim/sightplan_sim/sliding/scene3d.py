@@ -254,7 +254,7 @@ def _written(text: str, middle: Floats, height: float, view: View[Pinhole],
 
 
 def _outline(layer: Layer, fixed: NDArray[np.int32], colour: Rgb) -> None:
-    """A dark line around a piece, which sets it off from what is behind it."""
+    """A dark line around a piece, which separates it from the pieces behind it."""
     red, green, blue = (0.45 * value for value in colour)
     hull = cv2.convexHull(fixed)
     cv2.polylines(layer.array, [hull], True, (red, green, blue, 255.0),

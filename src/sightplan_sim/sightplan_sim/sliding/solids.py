@@ -50,7 +50,7 @@ def solid(kind: str) -> Solid:
 
 
 def outline(kind: str) -> Floats:
-    """(N, 3) points whose hull is the solid, or a sphere nearly."""
+    """Points (N, 3) whose convex hull is the solid; for a sphere nearly."""
     if kind != 'sphere':
         return solid(kind).vertices
     return _ball_points()

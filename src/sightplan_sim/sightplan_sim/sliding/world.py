@@ -90,7 +90,7 @@ class SlidingWorld(BoardWorld['_Episode']):
     # --- port World ---------------------------------------------------------------------------
 
     def reset(self, spec: EpisodeSpec) -> None:
-        """Put the pieces where the problem has them; the look is drawn from seed and name.
+        """Put the pieces at their initial cells; the look is drawn from seed and name.
 
         Raises:
             WorldError: the problem cannot be shown (see ``read_problem``), or the failure
@@ -110,7 +110,7 @@ class SlidingWorld(BoardWorld['_Episode']):
                 shown=self._showing.begin(board, pieces, look)))
 
     def execute(self, action: Action) -> Feedback:
-        """Push a piece, or let the push fail; the feedback does not tell which.
+        """Push a piece, or let the push fail; the feedback does not reveal which.
 
         An unknown action or object and an illegal move are REJECTED, and nothing moves.
         """
@@ -164,7 +164,7 @@ def _unknown(action: Action, board: Board) -> str:
 
 def make_world(clock_ns: Callable[[], int] | None = None,
                **settings: Any) -> SlidingWorld | ArmSlidingWorld:
-    """Make a world from fields of ``Settings``: what the entry point ``sliding`` gives.
+    """Make a world from fields of ``Settings``; the entry point ``sliding`` names this function.
 
     It is also a TruthSource. Close it, or use it in a ``with`` statement.
 

@@ -72,7 +72,7 @@ class TableArm(SimulatedArm):
         self._after_step.append(self._note_heights)
 
     def lay(self, things: tuple[Placed, ...], seed: int = 0) -> None:
-        """Begin anew: the arm parked and open, the things where they are placed, all at rest."""
+        """Start anew: the arm parked and open, the things at their places, all at rest."""
         with self._lock:
             self._placed = things
             self.reset({}, seed)
@@ -142,7 +142,7 @@ class TableArm(SimulatedArm):
 
 
 class TableScene(Painter):
-    """Draws a table's things at their poses, and what of the arm is in view.
+    """Drawing of a table's things at their poses, and of the visible part of the arm.
 
     Args:
         robot: where its file has the camera.
@@ -234,7 +234,7 @@ class TableScene(Painter):
 
 
 class TableCamera:
-    """Implements the protocol Camera: pictures of what the simulator has, taken when asked."""
+    """Camera of the simulator (protocol Camera): pictures are drawn when they are asked for."""
 
     def __init__(self, scene: TableScene, poses: Callable[[], TablePoses]) -> None:
         self.scene, self._poses = scene, poses

@@ -1,4 +1,4 @@
-"""A simulated arm at a table with household things: what is pointed at is taken, or not.
+"""A simulated arm at a table with household things, which grasps pointed things.
 
 What is true is read from where the things are. Nothing of it reaches the skills: they know the
 camera and the joints.
@@ -134,7 +134,7 @@ class TabletopArmWorld(Closing):
         self.skills.reset()
 
     def frame(self) -> Frame:
-        """A picture of now with the truth about who is where; its depth has no errors."""
+        """A present picture with the true segmentation; its depth has no errors."""
         return self._scene.shoot(self.arm.poses())
 
     @property

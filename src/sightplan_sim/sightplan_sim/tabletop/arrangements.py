@@ -1,4 +1,4 @@
-"""Tables to tidy, drawn by seed: what is to be done, the things for it, and where they stand.
+"""Tables to tidy, drawn by seed: clauses of the task, things for it, and their places.
 
 Nothing is rendered here, and nothing is put into words.
 """
@@ -44,7 +44,7 @@ BASE_M = (0.0, 0.5)
 REACH_M = (0.32, 0.74)
 """Smallest and largest distance from the base to a thing's or destination's middle [m]."""
 GAP_M = 0.025
-"""Things are at least this far apart."""
+"""Smallest distance between two things [m]."""
 LAYOUTS = 12
 """Number of layouts tried with the same things before other things are drawn."""
 _TRIES = 60
@@ -110,7 +110,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A part of what is to be done, which is over before the next begins.
+    """A part of the task, which ends before the next one starts.
 
     Attributes:
         action: ``put`` or ``sort`` (several kinds, each somewhere else, in any order) things into
@@ -127,7 +127,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Arrangement:
-    """A table with what is to be done on it.
+    """A table with the clauses of its task.
 
     Attributes:
         table: things and look.
@@ -141,7 +141,7 @@ class Arrangement:
 
 
 class NoRoomError(Exception):
-    """This draw came to nothing; the next one may."""
+    """Raised if a draw fails; the next one may succeed."""
 
 
 def arrange(seed: int, horizon: str, held_out: bool, attempt: int = 0) -> Arrangement:
@@ -176,7 +176,7 @@ _Drafted = tuple[dict[str, Thing], tuple[Clause, ...], dict[str, Destination]]
 
 @functools.lru_cache(maxsize=4)
 def _drafted(numbers: tuple[int, ...]) -> _Drafted | None:
-    """Things, clauses and destinations of one draw; None where it came to nothing."""
+    """Things, clauses and destinations of one draw; None if it failed."""
     try:
         return _Drafting(np.random.default_rng([*numbers, 731]), bool(numbers[1])).drafted(
             tuple(HORIZONS)[numbers[2]])
@@ -233,7 +233,7 @@ def _shapes(rng: np.random.Generator, horizon: str) -> list[tuple[str, tuple[int
 
 
 class _Drafting:
-    """Draws what is to be done, the things for it, and their places."""
+    """Draw of a task, the things for it, and their places."""
 
     def __init__(self, rng: np.random.Generator, held_out: bool) -> None:
         self._rng, self._held_out = rng, held_out
@@ -282,7 +282,7 @@ class _Drafting:
                 raise NoRoomError
 
     def _one_goods(self, kind: str, count: int, drawer: str) -> tuple[Pool, str] | None:
-        """A pool that fits into a destination; what it needs is on the table then."""
+        """A pool of things that fits into a destination; its things are added to the table."""
         before = dict(self._things), dict(self._destinations)
         whole, banned = set(self._whole), set(self._banned)
         pool = self._pool(kind, count)
@@ -330,7 +330,7 @@ class _Drafting:
         return any(one.category == category for one in self._things.values())
 
     def _make(self, category: str, colour: str) -> Thing:
-        """Something that the hand can take."""
+        """Make a thing that the hand can take."""
         for _ in range(_TRIES):
             thing = make_thing(self._draw, category, colour)
             if is_graspable(thing):
@@ -369,7 +369,7 @@ class _Drafting:
         return Pool(how, (*names, but) if but else names, count, but=but)
 
     def _apart(self, category: str) -> list[str]:
-        """Colours of a category in any order, no two of which are alike."""
+        """Colours of a category in random order, no two of which can be confused."""
         kept: list[str] = []
         for colour in self._rng.permutation(self._free_colours(category)).tolist():
             if not any(confusable(colour, other) for other in kept):
@@ -431,7 +431,7 @@ class _Drafting:
         return Pool('group', tuple(names), count, group=name)
 
     def _add_distractors(self) -> None:
-        """Others: other colours of what is moved, other things, other destinations."""
+        """Add distractors: other colours of the moved things, other things, other destinations."""
         count = len(self._things)
         least = max(FEWEST, count + 1)
         wanted = min(MOST, int(self._rng.integers(least, max(least, min(count + 4, 11)) + 1)))
@@ -464,12 +464,12 @@ def _drawers_out(placed: Placed) -> Floats:
 
 
 def confusable(one: str, other: str) -> bool:
-    """Whether one of two colours may be taken for the other."""
+    """Whether one of two colours can be confused with the other."""
     return one == other or any({one, other} <= pair for pair in _ALIKE)
 
 
 def _parts(rng: np.random.Generator, count: int, least: int = 2) -> list[int]:
-    """A number as a sum of at least so many."""
+    """Random parts that sum to a number, each at least of a given size."""
     pieces = int(rng.integers(least, min(count, 3) + 1)) if count > least else count
     cuts = sorted(rng.choice(np.arange(1, count), pieces - 1, replace=False).tolist())
     return [int(b - a) for a, b in itertools.pairwise([0, *cuts, count])]
@@ -518,7 +518,7 @@ class _Laying:
         raise NoRoomError
 
     def _free_cell(self, least_m: float) -> Floats:
-        """(x, y) of somewhere around which so much is free.
+        """Middle (x, y) of a random place with enough free space around it.
 
         Raises:
             NoRoomError: there is no such place.

@@ -156,7 +156,7 @@ def _rooms(size: Vec3) -> tuple[DrawerRoom, ...]:
 
 
 def swept(thing: Thing) -> Floats:
-    """(4, 2) outline from above, in the cabinet's frame, of what must be free to use its drawers.
+    """Outline (4, 2) from above of what must be free for its drawers, in the cabinet's frame.
 
     That is the cabinet, its drawers when they are open, and the hand in front of them.
     """

@@ -1,4 +1,4 @@
-"""All categories: how each is made, in which colours, and what it is easily taken for."""
+"""Categories of things: their makers, their colours, and the families they are confused in."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ HELD_OUT_COLOURS = 3
 
 
 def colours_of(category: str, held_out: bool) -> tuple[str, ...]:
-    """Colours that a category has in held-out scenes, or in those for training.
+    """Colours of a category in held-out scenes, or in those for training.
 
     The two have none in common, but for things whose colours are nature's. Every third colour or
     so is held out, beginning elsewhere for each category, so that each colour is trained often.

@@ -1,4 +1,4 @@
-"""A crate to put things into, and a folded napkin: what scenes to tidy have beside the rest."""
+"""A crate to put things into, and a folded napkin: further things of scenes to tidy."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def is_held_out(fraction: float) -> bool:
 
 
 class Draw:
-    """Draws shapes and shades of one kind: those for training, or those held out.
+    """Random shapes and shades of one kind: those for training, or those held out.
 
     Attributes:
         held_out: which of the two.

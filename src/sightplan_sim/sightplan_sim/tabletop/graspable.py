@@ -12,7 +12,8 @@ from sightplan_sim.tabletop.shapes import Thing, Tube
 WIDEST_M = 0.07
 """A piece that is at most so wide fits between the fingers, with some room for them."""
 MOST_OFF_M = 0.10
-"""A piece that is farther from the middle of mass lifts nothing: the thing hangs down."""
+"""Largest distance of a grasped piece from the middle of mass: farther off, the thing tilts
+[m]."""
 LEAST_WALL_M = 0.035
 """Lowest vessel that can be taken by its wall."""
 LEAST_HEIGHT_M = 0.010
@@ -20,7 +21,7 @@ LEAST_HEIGHT_M = 0.010
 
 
 def is_graspable(thing: Thing) -> bool:
-    """Whether something of it fits between the fingers by which it can be lifted.
+    """Whether a part of the thing fits between the fingers by which it can be lifted.
 
     Of a vessel that is its wall, if it is high enough. Of anything else it is a solid part, or a
     bar that belongs to one, at most ``WIDEST_M`` wide seen from above, which does not slide and is

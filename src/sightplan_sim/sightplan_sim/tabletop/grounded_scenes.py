@@ -76,7 +76,7 @@ class GroundedTables(Closing):
             tuple(grounded(task, found, visible, f'{name}/1') for task in found.tasks))
 
     def tidying(self, seed: int, horizon: str, *, held_out: bool = True) -> Tidying:
-        """The table of a scene with what its instructions mean: the truth, not for methods.
+        """Table of a scene with the meaning of its instructions: the truth, not for methods.
 
         Raises:
             InputError: there is no such horizon.

@@ -89,7 +89,7 @@ class Look:
 
 
 def sample_look(rng: np.random.Generator, points: Floats) -> Look:
-    """Draw a look that shows all of some points.
+    """Draw a look that shows all given points.
 
     Args:
         rng: source of random numbers.
@@ -123,7 +123,7 @@ def sample_look(rng: np.random.Generator, points: Floats) -> Look:
 
 
 def fitted(look: Look, points: Floats, fill: float = 1.0) -> Look:
-    """The look with the camera as near as shows all points.
+    """The look with the camera as near as possible while it shows all points.
 
     Args:
         look: to be changed.

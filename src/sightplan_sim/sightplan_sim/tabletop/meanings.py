@@ -18,7 +18,7 @@ class FactKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that is to hold.
+    """A fact that shall hold.
 
     Attributes:
         kind: ``in`` says that a thing is in or on a place, the others are about drawers.
@@ -82,7 +82,7 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class NamedUnit:
-    """A unit of a plan by the names of what it is about.
+    """A unit of a plan by the names of its things.
 
     Attributes:
         kind: of the unit.
@@ -97,7 +97,7 @@ class NamedUnit:
 
 @dataclass(frozen=True, slots=True)
 class NamedBlock:
-    """Units whose order is free, if it is unordered."""
+    """Units of a plan; their order is free if the block is unordered."""
 
     units: tuple[NamedUnit, ...]
     unordered: bool = False

@@ -18,7 +18,7 @@ CREASE_DEG = 40.0
 
 TUBE_SIDES = 10
 HULL_SIDES = 14
-"""Sides of the convex pieces of what is round."""
+"""Number of sides of the convex pieces of round shapes."""
 HULLS_PER_TUBE = 6
 PAST = 0.15
 """Part of its length by which a convex piece reaches into the next one."""

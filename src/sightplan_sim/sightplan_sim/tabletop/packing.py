@@ -99,7 +99,7 @@ def spots(destination: Destination, things: Sequence[tuple[str, Thing]]) -> list
 
 def _in_circle(destination: Destination, room: Room, things: Sequence[tuple[str, Thing]],
                ) -> list[tuple[float, float, float]] | None:
-    """Around the middle of something round."""
+    """Places of things around the middle of a round destination."""
     reach = min(destination.thing.size[:2]) / 2 * (_PLATE if destination.kind == 'plate'
                                                    else _MOUTH)
     half = max(math.hypot(*_sides(one)) / 2 if _long(one) else max(_sides(one)) / 2

@@ -23,7 +23,7 @@ CELL_M = 0.01
 CLEARANCE_M = 0.014
 """A path keeps at least this distance from everything."""
 COMFORT_M = 0.04
-"""Below this distance a path is taken for longer than it is."""
+"""Distance to things below which a path costs more than its length [m]."""
 
 Cell = tuple[int, int]
 Cells = NDArray[np.float32]

@@ -39,7 +39,7 @@ class Referring:
         self._anchors = [one.name for one in table.things if one.thing.room is not None]
 
     def refer(self, pool: Pool) -> tuple[tuple[Reference, ...], tuple[Reference, ...]]:
-        """References to what of a pool is moved: those to be explicit with, and with implicit.
+        """References to the moved things of a pool: one explicit, and one implicit set.
 
         Raises:
             NoRoomError: no words mean what is to be moved and nothing else.

@@ -69,7 +69,7 @@ class Painter(Closing):
         return self._drawn(table, self._loaded(table))
 
     def draw_both(self, table: Table, other: Look) -> Iterator[Frame]:
-        """First the things alone as another look shows them, then the picture of the table.
+        """Draw the things alone in another look, and then the picture of the table.
 
         The first has no ground: its colours are black and its depth is 0 beside the things.
         """
@@ -293,7 +293,7 @@ def _darker(rgb: Rgb) -> Rgb:
 
 
 def _cloud(rng: np.random.Generator, rows: int, columns: int) -> Texture:
-    """(S, S) smooth noise in about [0, 1] of so many rows and columns."""
+    """Smooth noise (S, S) in about [0, 1], with a number of rows and columns."""
     return _grown(rng.random((rows, columns)).astype(np.float32))
 
 

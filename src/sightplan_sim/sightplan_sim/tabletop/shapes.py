@@ -158,7 +158,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A thing with its looks.
+    """A thing with its appearance.
 
     Attributes:
         category: such as ``mug``.

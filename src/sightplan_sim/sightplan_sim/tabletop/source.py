@@ -1,4 +1,4 @@
-"""The scenes of tables, for whoever asks for scenes by seed."""
+"""Scene source of tables, by seed."""
 
 from __future__ import annotations
 

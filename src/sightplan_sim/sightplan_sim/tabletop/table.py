@@ -23,7 +23,7 @@ FEWEST, MOST = 6, 12
 HALF_M = (0.34, 0.25)
 """Half the area of the table that things stand on (x, y)."""
 GAP_M = 0.022
-"""Things are at least this far apart."""
+"""Smallest distance between two things [m]."""
 CELL_M = 0.005
 _TRIES = 60
 _LARGE = 0.024
@@ -35,7 +35,7 @@ _FACING = ('box', 'drawer box')
 """Categories with a front, which is turned towards the camera."""
 _FACING_RAD = 0.6
 _SIZED = ('bowl', 'plate', 'box', 'bottle', 'can', 'ball', 'cup', 'book')
-"""Categories whose sizes differ enough to tell two of one colour apart."""
+"""Categories whose sizes vary enough to distinguish two things of one colour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ def _one(draw: Draw, category: str, colour: str = '') -> Thing:
 
 
 def _choose(draw: Draw, count: int) -> list[Thing]:
-    """Things for a table, look-alikes among them, at most ``MOST_LARGE`` of them large."""
+    """Things for a table, some of them look-alikes, at most ``MOST_LARGE`` of them large."""
     chosen: list[Thing] = []
     large = 0
     for thing in _stream(draw):
@@ -269,7 +269,7 @@ def _choose(draw: Draw, count: int) -> list[Thing]:
 
 
 def _stream(draw: Draw) -> Iterator[Thing]:
-    """Things without end: look-alikes first."""
+    """Yield things without end, look-alikes first."""
     for _ in range(int(draw.rng.integers(1, 4))):
         yield from _look_alikes(draw)
     names = list(CATEGORIES)
@@ -279,7 +279,7 @@ def _stream(draw: Draw) -> Iterator[Thing]:
 
 
 def _look_alikes(draw: Draw) -> list[Thing]:
-    """Two or three things that are easily taken for one another."""
+    """Two or three things that are easily confused."""
     kind = draw.pick(('colour', 'colour', 'size', 'family'))
     if kind == 'size':
         return _two_sizes(draw)

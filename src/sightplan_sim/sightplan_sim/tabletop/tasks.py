@@ -51,7 +51,7 @@ class _Asked:
 
 
 class Asker:
-    """Finds what may be asked, and puts it into words.
+    """Maker of tasks about a table, and of their words.
 
     Args:
         visible: what is seen.
@@ -201,7 +201,7 @@ class Asker:
         yield from self._acted(self._words.predict_parts)
 
     def _free(self) -> Mask:
-        """(H, W) pixels of the table around which nothing stands and where it does not end."""
+        """Pixels (H, W) of the table with free space around them, away from its edges."""
         grid = Grid(self._table.look.half_m, 0.005)
         taken = grid.empty()
         for one in self._table.things:

@@ -21,7 +21,7 @@ def object_name(name: str) -> str:
 
 
 def problem_of(found: Tidying, domain: Domain, name: str) -> Problem:
-    """The problem of a table: its start as the picture shows it, and what its tasks lead to.
+    """Problem of a table: its visible initial state, and the final state of its tasks.
 
     Args:
         found: the table.

@@ -94,7 +94,7 @@ class Tidying:
 
 
 def tidying(arrangement: Arrangement) -> Tidying:
-    """Find words, meanings and plans for what is to be done on a table.
+    """Find words, meanings and plans for the task of a table.
 
     Raises:
         NoRoomError: no words would mean just that, or a destination has no room for it.
@@ -160,7 +160,7 @@ def _steps(one: _ReferredClause) -> Steps:
 
 
 def _undone(steps: Steps) -> set[Fact]:
-    """Facts that later steps undo, so that whoever states what is wanted does not state them."""
+    """Facts that later steps undo, and which an instruction therefore does not state."""
     closed = {fact.target for step in steps for fact in step if fact.kind is FactKind.CLOSED}
     return {fact for step in steps for fact in step
             if fact.kind is FactKind.OPEN and fact.target in closed}

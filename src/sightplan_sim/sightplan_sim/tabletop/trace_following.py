@@ -1,4 +1,4 @@
-"""Carrying out a trace: physics tells whether a thing that is moved along it gets there."""
+"""Carrying out a trace in physics: does a thing that is moved along it arrive?"""
 
 from __future__ import annotations
 
@@ -130,7 +130,10 @@ class Follower(Closing):
         return way
 
     def _drag(self, table: Table, scene: _Scene, name: str, way: Iterable[Floats]) -> set[str]:
-        """Take a thing along points (2,) of the plane; names of what it touches."""
+        """Drag a thing along points (2,) of the plane.
+
+        Returns the names of the things it touches.
+        """
         bullet, body = self._bullet, scene.bodies[name]
         position, quaternion = bullet.getBasePositionAndOrientation(body.id)
         hold = bullet.createConstraint(body.id, -1, -1, -1, bullet.JOINT_FIXED, (0, 0, 0),

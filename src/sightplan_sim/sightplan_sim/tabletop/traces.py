@@ -1,4 +1,4 @@
-"""Motions to draw: a thing is to be moved next to another, with something in the way."""
+"""Motions to draw: a thing is moved next to another one, around an obstacle."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _GOALS = 12
 
 @dataclass(frozen=True, slots=True)
 class _Motion:
-    """A thing, what it is moved to, what is in the way, and how it is done."""
+    """A motion: the moved thing, its goal, the obstacle, and the path."""
 
     moved: str
     goal: str
@@ -160,7 +160,7 @@ def _blocks(moved: Placed, other: Placed, way: Floats) -> bool:
 
 
 def _feet(placed: Placed) -> list[NDArray[np.float32]]:
-    """Outlines (N, 1, 2) of what a placed thing has close to the table."""
+    """Outlines (N, 1, 2) of the parts of a placed thing that are close to the table."""
     feet = []
     for part in placed.thing.parts:
         for piece in hulls_of(part.solid):

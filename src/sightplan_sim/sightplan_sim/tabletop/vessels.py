@@ -1,4 +1,4 @@
-"""Things that hold something: their sizes, proportions and handles are drawn."""
+"""Vessels: things that hold others, in random sizes and proportions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sightplan_sim.tabletop.thing_parts import (
 
 def _vessel(draw: Draw, rgb: Rgb, outer: Points2, thickness: float, floor: float,
             mass_kg: float, rim_rgb: Rgb | None = None) -> list[Part]:
-    """Body, opening and rim of something hollow and round."""
+    """Body, opening and rim of a round, hollow thing."""
     return [part('body', rgb, outside(outer), mass_kg, walls(outer, thickness, floor)),
             part('opening', inner_tint(draw, rgb), lining(outer, thickness, floor)),
             part('rim', rim_rgb or tinted(rgb, 1.12), rim(outer, thickness))]
@@ -255,7 +255,7 @@ def can(draw: Draw, colour: str) -> Thing:
 
 
 def _label(draw: Draw, colour: str) -> Rgb:
-    """Never like what it is stuck on."""
+    """A label in a colour unlike that of the thing under it."""
     light, dark = (0.93, 0.91, 0.84), (0.20, 0.21, 0.24)
     if colour in ('white', 'yellow', 'pink'):
         return draw.pick((dark, (0.45, 0.45, 0.47)))
@@ -263,7 +263,7 @@ def _label(draw: Draw, colour: str) -> Rgb:
 
 
 def jar(draw: Draw, colour: str) -> Thing:
-    """Short and wide, with a screw lid; its colour is that of what is in it."""
+    """A short, wide jar with a screw lid; its content gives it its colour."""
     rgb = draw.shade(colour)
     r, h = draw.span('radius', 0.031, 0.039), draw.span('height', 0.075, 0.110)
     lid_h = draw.span('lid', 0.014, 0.020)

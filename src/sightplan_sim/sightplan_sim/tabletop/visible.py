@@ -45,7 +45,7 @@ class Visible:
         return np.asarray(self.frame.things == self._index[name])
 
     def part(self, name: str, part: str) -> Mask:
-        """(H, W) visible pixels of a thing's part, with what belongs to it."""
+        """Visible pixels (H, W) of a thing's part, with its subparts."""
         key = name, part
         if key not in self._of_part:
             indices = list(self.table.named(name).thing.indices(part))
@@ -53,7 +53,7 @@ class Visible:
         return self._of_part[key]
 
     def shows_thing(self, name: str, least: float = LEAST_VISIBLE) -> bool:
-        """Whether enough of a thing is seen to ask for it: at least such a part of it."""
+        """Whether enough of a thing is visible to ask for it."""
         placed = self.table.named(name)
         return self._enough(self.thing(name), placed, placed.thing.parts, least)
 
@@ -78,7 +78,7 @@ class Visible:
 
     def _silhouette(self, placed: Placed, parts: list[Part] | tuple[Part, ...],
                     ) -> NDArray[np.uint8]:
-        """(H, W) where parts would be seen if nothing hid them; not 0 there."""
+        """Silhouette (H, W) of parts as if nothing hid them; not 0 there."""
         optics = self.view.optics
         out = np.zeros((optics.height, optics.width), np.uint8)
         turn = rotation_from_rpy((0.0, 0.0, placed.pose.yaw))
@@ -92,7 +92,7 @@ class Visible:
 
 @functools.lru_cache(maxsize=512)
 def _pieces(part: Part) -> tuple[Floats, ...]:
-    """Convex pieces of what is seen of a part; of an opening, its mouth."""
+    """Convex pieces of a part's visible shape; for an opening, its mouth."""
     if part.name == 'opening':
         points = mesh_of(part.seen).vertices
         return (points[points[:, 2] > points[:, 2].max() - 0.001],)

@@ -1,4 +1,4 @@
-"""Phrasings of what is asked, from ``wording.yaml``: some for training, others held out."""
+"""Phrasings of questions from ``wording.yaml``: some for training, others held out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The world of the domain ``tabletop``: an arm tidies a table, and physics decides the rest.
+"""World of the domain ``tabletop``: an arm tidies a table, and physics decides the results.
 
 Without an arm (``execution`` ``symbolic``) it has no pictures: actions do what the PDDL says.
 
@@ -194,7 +194,7 @@ class TabletopWorld(ArmedWorld['_Episode']):
         return super().execute(action)
 
     def _placed(self, episode: _Episode, action: Action) -> Action:
-        """An action with the true place of what it is about, if it is about anything here."""
+        """Copy of an action with the true place of its object, if it has one here."""
         found, frame = episode.found, self._scene.shoot(self._table.poses())
         names = {object_name(one.name): one.name for one in found.arrangement.table.things}
         places = {object_name(name): place for name, place in
@@ -260,14 +260,14 @@ def _whereabouts(name: str, holder: Holder, things: Mapping[str, Any],
 
 
 def _scene_of(problem: Problem) -> tuple[str, int] | None:
-    """Horizon and seed of the scene that a problem was made of; None: its name tells none."""
+    """Horizon and seed of the scene in a problem's name; None if it names none."""
     found = re.fullmatch(rf'({"|".join(HORIZONS)})_(\d+)', problem.name)
     return (found[1], int(found[2])) if found else None
 
 
 def make_world(clock_ns: Callable[[], int] | None = None,
                **settings: Any) -> BareTable | TabletopWorld:
-    """Make a world from fields of ``Settings``: what the entry point ``tabletop`` gives.
+    """Make a world from fields of ``Settings``; the entry point ``tabletop`` names this function.
 
     It is also a TruthSource. Close it, or use it in a ``with`` statement.
 

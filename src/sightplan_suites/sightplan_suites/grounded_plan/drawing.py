@@ -100,13 +100,13 @@ def _marked(image: NDArray[np.uint8], marks: Sequence[Mark]) -> NDArray[np.uint8
 
 
 def _pixel(point: tuple[float, float], size: tuple[int, int]) -> tuple[float, float]:
-    """A point in pixels; what lies far beside the picture is brought nearer."""
+    """A point in pixels, clipped to a picture's width or height beyond the picture."""
     return (min(max(point[0], -1.0), 2.0) * size[0], min(max(point[1], -1.0), 2.0) * size[1])
 
 
 def _number(canvas: Any, corner: tuple[float, float], number: int, colour: tuple[int, int, int],
             ends: dict[tuple[int, int], float]) -> None:
-    """The number of a step on a plate; those at one corner stand beside each other.
+    """Draw the number of a step on a plate; plates at one corner stand side by side.
 
     Args:
         canvas: to draw on.

@@ -1,4 +1,4 @@
-"""Names of fields: a table maps what files and replies call them to what they are called here."""
+"""Names of fields: a table maps the names in files and replies to ours."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def field_table(folder: Path | None = None) -> FieldTable:
 
 
 def renamed(entry: Mapping[str, Any], names: Names) -> dict[str, Any]:
-    """The fields of an entry by our names; null and what has no name here is left out."""
+    """Fields of an entry under our names; null values and unknown names are left out."""
     found = {}
     for name, called in names.items():
         for other in called:

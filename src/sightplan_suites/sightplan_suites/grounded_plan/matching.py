@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 class Matching:
-    """A maximum matching between what is added and fixed partners.
+    """A maximum matching between added vertices and fixed partners.
 
     After every ``add`` it is a maximum one of all that was added: n additions take at most
     n * edges steps.

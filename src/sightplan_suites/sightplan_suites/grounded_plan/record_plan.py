@@ -89,7 +89,7 @@ class RecordPlan:
 
     def __init__(self, plan: Any, coords: Coords, size: Size, table: FieldTable, where: str,
                  place_tolerance: float | None = None) -> None:
-        """Keep what is to be read.
+        """Keep the plan to be read.
 
         Args:
             plan: as the record has it.

@@ -92,7 +92,7 @@ class Item:
 
 
 def horizon_of(primitives: int) -> str:
-    """The horizon of a plan with so many primitives; more than the paper has are long."""
+    """Horizon of a plan by its number of primitives; more than the paper has count as long."""
     return next((name for name, (_, most) in HORIZONS.items() if primitives <= most), LONG)
 
 
@@ -189,7 +189,7 @@ def read_records(path: Path, pictures: bool = True) -> Dataset:
 
 
 def read_entries(where: str, entries: list[Entry]) -> Dataset:
-    """Records that are in no file: checked as those of a file are, without their pictures."""
+    """Records that are in no file, checked as those of a file, but without their pictures."""
     reader = _Reader(Path(), field_table(), pictures=False)
     reader.read(Path(where), entries)
     return Dataset(where, tuple(reader.items), tuple(reader.skipped), tuple(reader.noted))
@@ -213,7 +213,7 @@ def _files(path: Path, table: FieldTable) -> list[tuple[Path, list[Entry]]]:
 
 
 class _Reader:
-    """Reads records, and notes what it cannot use."""
+    """Reader of records that notes the entries that it cannot use."""
 
     def __init__(self, folder: Path, table: FieldTable, pictures: bool) -> None:
         self._folder, self.table, self._pictures = folder, table, pictures

@@ -29,7 +29,7 @@ _SYSTEMS = {'end_to_end': 'end to end', 'decoupled': 'decoupled', 'set_of_marks'
 
 
 def tables(runs: Iterable[Any]) -> list[Table]:
-    """The suite's tables; those without a row of ours are left out.
+    """Tables of the suite; those without a row of ours are left out.
 
     Args:
         runs: of this suite (``RunResults``).
@@ -46,7 +46,7 @@ def tables(runs: Iterable[Any]) -> list[Table]:
 
 
 def _lines(runs: Iterable[Any]) -> Iterator[tuple[RowKey, Line]]:
-    """Lines that are scored, with whose they are."""
+    """Yield scored lines with their row keys."""
     pairs = [(group, run) for group in Results(tuple(runs)).groups for run in group.runs]
     for group, run in pairs:
         options = ', '.join(f'{name} {value}' for name, value in sorted(

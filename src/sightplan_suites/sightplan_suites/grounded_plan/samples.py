@@ -33,7 +33,7 @@ _FOLDER = Path(__file__).parent
 _MOST_WORDS = 20
 _WORD = re.compile(r"[^\W\d_][\w'-]*")
 _COMMON = frozenset((_FOLDER / 'common_words.txt').read_text('utf-8').split())
-"""Words that say little, and are not counted."""
+"""Words without much content, which are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _picture(data: Dataset, item: Item) -> Picture:
 
 
 def check(data: Path) -> CheckReport:
-    """Count what is in a file or folder of records, as figure 2 does; every picture is decoded.
+    """Count the contents of a file or folder of records, as figure 2 does; pictures are decoded.
 
     Raises:
         InputError: there are no records.

@@ -38,7 +38,7 @@ EXTRA, DUPLICATE, WRONG_THING = 'extra_unit', 'duplicate_grounding', 'wrong_thin
 REGION = {UnitKind.PICK_PLACE: 'grasp_region', UnitKind.OPEN: 'open_region',
           UnitKind.CLOSE: 'close_region'}
 PLACE_OUTSIDE, NO_REGION = 'place_outside', 'no_region'
-"""Causes of failure, beside those of ``reading`` for units that can never be right."""
+"""Causes of failure in addition to those of ``reading`` for units that can never be right."""
 
 MEASURES = (
     Measure('tsr', 'fraction of plans all of whose units are right and in order, without others',
@@ -306,7 +306,7 @@ class _Judge:
         return DUPLICATE if unit.kind is true.kind and self._is_twice(unit) else ''
 
     def _is_twice(self, unit: PredictedUnit) -> bool:
-        """Whether what it is about is matched by another unit of its kind already."""
+        """Whether the target of a unit is already matched by another unit of its kind."""
         return any(one is not None and true.kind is unit.kind
                    and self._fits(unit.region, true.region)
                    for one, true in zip(self._matched, self._true, strict=True))

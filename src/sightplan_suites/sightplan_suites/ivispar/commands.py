@@ -111,7 +111,7 @@ class _Reader:
 
 
 def _state(line: _Reply, config: Config, where: str) -> Arrangement:
-    """The cells of a line's pieces, those of the start without a state.
+    """Cells of a line's pieces; without a state those of the start.
 
     Raises:
         InputError: they are not one cell of the board for each piece, all different.

@@ -46,7 +46,7 @@ def check(data: Path) -> CheckReport:
 
 
 def generate(out: Path, count: int, seed: int) -> dict[str, Any]:
-    """Draw puzzles as those of the benchmark were, ``count`` of each split.
+    """Generate puzzles like those of the benchmark, ``count`` for each split.
 
     Args:
         out: folder; holds no puzzles yet.
@@ -84,7 +84,7 @@ def problems(data: Path) -> dict[str, tuple[Domain, Problem]]:
 
 
 def _read(data: Path) -> Iterator[tuple[Path, Config | ProblemError]]:
-    """The puzzle files of a folder, and what they hold, or what is wrong with them."""
+    """Puzzle files of a folder with their content, or with their error."""
     if not data.is_dir():
         raise InputError(f'{data}: no such folder (give one with puzzles, *.json)')
     for path in sorted(data.rglob('*.json')):

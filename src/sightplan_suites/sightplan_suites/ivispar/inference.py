@@ -1,4 +1,4 @@
-"""Board-state inference: what a model says stands where, and what is wrong in it.
+"""Board-state inference: comparison of a model's description of a board with the board.
 
 An answer is ``Solution: a3 green sphere, d1 blue cylinder``; the domain's ``readings`` reads it.
 
@@ -74,7 +74,7 @@ def pieces_on(size: int, pieces: Sequence[str], arrangement: Arrangement) -> tup
 
 
 def perfect_answer(board: Sequence[Placed]) -> str:
-    """The answer that says what is true."""
+    """The right answer about a board."""
     return 'Solution: ' + ', '.join(map(str, board))
 
 

@@ -43,7 +43,7 @@ def items_of(answer: Mapping[str, Any] | None) -> Items:
 
 
 def write(truth: Sequence[Sequence[str]], item: Sample) -> str:
-    """The reply that says what is true."""
+    """Right reply about a board."""
     return perfect_answer([Placed(*entry) for entry in truth])
 
 

@@ -84,7 +84,7 @@ class Row:
 
 
 def tables(runs: Iterable[Any]) -> list[Table]:
-    """The suite's tables; those without a row of ours are left out.
+    """Tables of the suite; those without a row of ours are left out.
 
     Args:
         runs: of this suite (``RunResults``).
@@ -106,7 +106,7 @@ def tables(runs: Iterable[Any]) -> list[Table]:
 
 
 def figures(runs: Iterable[Any]) -> Iterator[Figure]:
-    """The suite's figures; those without anything to show have an empty picture.
+    """Figures of the suite; a figure without data has an empty picture.
 
     Args:
         runs: of this suite (``RunResults``).

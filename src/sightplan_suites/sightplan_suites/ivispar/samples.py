@@ -1,4 +1,4 @@
-"""Board inference: pictures of boards, and what stands where.
+"""Board inference: pictures of boards, and questions about the pieces in their cells.
 
 Of each puzzle the start board is one sample a view: ``boards_3d`` and ``boards_2d``. The pictures
 are those of the world that shows the episodes, with the names of the cells; the model replies with
@@ -96,7 +96,7 @@ def samples(split: str, options: Mapping[str, Any]) -> Samples:
 
 
 def _puzzles(settings: Settings) -> tuple[Domain, list[_Puzzle], list[str]]:
-    """Puzzles with at least one piece that has a colour, and what is left out."""
+    """Puzzles with at least one coloured piece, and reasons for the left-out ones."""
     domain = load_domain(_DOMAIN)
     named = ({problem.name: problem for problem in domain.split_problems(_SPLIT)}
              if not settings.data else

@@ -74,7 +74,7 @@ COUNTED = {'correct': 'pieces with cell, colour and shape right',
 _DESCRIBED, _UNSURE = 'described', 'distance_unknown'
 
 UNREAD, INCOMPLETE = 'unread', 'board_error'
-"""Causes: no "Solution:"; something is wrong or missing in the list."""
+"""Causes of failure: no "Solution:"; something is wrong or missing in the list."""
 
 
 def _fraction(correct: str, pieces: str) -> Any:
@@ -214,7 +214,7 @@ def counts_of(found: Inference) -> dict[str, int]:
 
 def score(item: Sample, answer: Mapping[str, Any] | None, truth: Sequence[Sequence[str]],
           reply: SampleReply) -> Scored:
-    """Score what is said to stand on a board.
+    """Score the description of a board.
 
     Args:
         item: the sample.
@@ -234,7 +234,7 @@ def score(item: Sample, answer: Mapping[str, Any] | None, truth: Sequence[Sequen
 
 
 def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The measures of samples by part of the run; of episodes what could not be measured.
+    """Summarise samples by part of the run, and episodes by what could not be measured.
 
     Returns:
         of episodes ``distance_unknown``: how many ``episodes`` have a distance that the search did

@@ -36,7 +36,7 @@ ABOUT = {
 
 
 def key_of(name: str) -> str:
-    """A descriptor as models and files read it, such as ``Minimum clearance``."""
+    """Name of a descriptor for models and files, such as ``Minimum clearance``."""
     return _KEYS[name]
 
 
@@ -58,7 +58,7 @@ def random_names(seed: int, what: str) -> Names:
 
 
 def called(name: str) -> str:
-    """A name within a sentence: one that means nothing stands behind "Path"."""
+    """A path's name within a sentence; a meaningless name is preceded by "Path"."""
     return name if ' ' in name else f'Path {name}'
 
 

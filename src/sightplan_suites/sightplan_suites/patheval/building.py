@@ -40,10 +40,10 @@ TEST_SEED, TEST_COUNT = 0, 70
 TEST_SPARE = 3
 """Labelled pairs drawn for each shipped item, so that the items are about many maps."""
 TRAIN_SEED, TRAIN_COUNT = 5_000_000, 900
-"""The items to learn from have seeds from here on; so many of each scenario are 13,500."""
+"""First seed of the training items, and their number for each scenario: 13,500 in all."""
 SHIPPED = Path(__file__).with_name('test.json.gz')
 MOST_BYTES = 2**26
-"""Largest file of items that is read, unpacked; that of training has 16 million bytes."""
+"""Largest size of an unpacked file of items [bytes]; that of training has 16 million."""
 
 _TURN = ('waves', 'random', 'rings', 'maze')
 _DECIMALS = 4
@@ -172,7 +172,7 @@ def maps_of(seed: int) -> Iterator[ObstacleMap]:
 
 
 def check_numbers(count: int, seed: int, spare: int = 1) -> None:
-    """Check what ``build`` is given.
+    """Check the arguments of ``build``.
 
     Raises:
         InputError: ``count`` or ``spare`` is below 1, or ``seed`` below 0.
@@ -264,7 +264,7 @@ def write_file(items: Sequence[Chosen], path: Path) -> None:
 
 
 def read_file(path: Path) -> list[Chosen]:
-    """Read what ``write_file`` wrote.
+    """Read the file that ``write_file`` wrote.
 
     Raises:
         InputError: the file cannot be read.

@@ -166,7 +166,7 @@ def _point(words: list[str], where: str) -> Point:
 
 
 def label(arguments: LabelArguments) -> Result:
-    """Say which of two described paths is better for a scenario."""
+    """Print which of two described paths is better for a scenario."""
     from sightplan_suites.patheval.asking import key_of
     from sightplan_suites.patheval.scenarios import scenario
     from sightplan_suites.paths.labels import label_pair
@@ -243,7 +243,7 @@ def export(arguments: ExportArguments) -> Result:
 
 
 def generate(suite: Suite, arguments: GenerateArguments) -> Result:
-    """Write a folder of data; the same command goes on where it was interrupted."""
+    """Write a folder of data; an interrupted command can be repeated, and continues."""
     from sightplan.console.progress import EpisodeBar
     from sightplan_suites.patheval import building, generating
     out = user_path(arguments.out)

@@ -1,4 +1,4 @@
-"""Folders of data of our own: written map by map, so that an interrupted command goes on.
+"""Folders of our own data, written map by map, so that an interrupted command can continue.
 
 What is written depends on ``count``, ``seed`` and ``view`` alone. As long as a folder is not
 finished a file ``UNFINISHED`` in it says what it is for; the same command then reads the maps
@@ -131,7 +131,7 @@ class _Maps:
 
     def _begin(self, item: ObstacleMap, pool: ProcessPoolExecutor | None,
                ) -> tuple[ObstacleMap, Callable[[], Runs], bool]:
-        """The map, what gives its paths, and whether they are new."""
+        """Return a map, a function that gives its paths, and whether the paths are new."""
         file = official.paths_file(self._out, item.name)
         if file.exists():
             return item, functools.partial(read_path_runs, file), False

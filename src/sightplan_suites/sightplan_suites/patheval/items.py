@@ -26,7 +26,7 @@ _FAMILY = re.compile(r'Scene(Maze|Random|Rings|Waves)_', re.IGNORECASE)
 _NUMBERED = re.compile(r'Scene\d+$')
 
 LEVELS = {'small': 1.5, 'medium': 3.0}
-"""Levels of difficulty: a difference below so many thresholds; above all of them: ``LARGE``."""
+"""Upper limits of the levels of difficulty, in thresholds; above all of them is ``LARGE``."""
 LARGE = 'large'
 
 
@@ -83,7 +83,7 @@ class FromFile:
     file: Path
 
     def halves(self, view: View) -> tuple[Image, Image]:
-        """Contract in ``Pictured``; a file shows what it shows, whatever the view is."""
+        """The two halves of the file's picture, whatever the view is; see ``Pictured``."""
         image = read_image(self.file)
         middle = image.shape[1] // 2
         if middle < 1:

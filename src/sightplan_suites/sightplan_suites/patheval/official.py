@@ -179,7 +179,7 @@ def read_environment(path: Path) -> ObstacleMap:
 
 
 def blocked(item: ObstacleMap) -> Iterator[str]:
-    """Says which of start and goal lies inside of an obstacle."""
+    """Yield a sentence for each of start and goal that lies inside an obstacle."""
     for what, place in (('start', START), ('goal', GOAL)):
         if item.clearances([place])[0] > 0:
             continue
@@ -257,7 +257,7 @@ class _Reader:
         self._numbers = {_plain(one.text): number for number, one in scenarios().items()}
 
     def read(self, path: Path) -> None:
-        """Read one file; what cannot be used is noted."""
+        """Read one file; entries that cannot be used are noted."""
         try:
             content = load_json(path.read_text('utf-8'))
         except (OSError, ValueError, RecursionError) as error:
@@ -300,7 +300,7 @@ class _Reader:
                     label, tuple(name for name, _ in votes), FromFile(row.image, file))
 
     def _view_shown(self, image: str, path: Path, where: str) -> str:
-        """The view that the name of a picture says, or else that of its file of records.
+        """View by the name of a picture, or else by its file of records.
 
         Raises:
             InputError: it is not the one that is wanted.
@@ -324,7 +324,7 @@ class _Reader:
 
 
 def _view_of(name: str) -> str:
-    """The view that a name of a file says by one of its words, '' if it says none, or both."""
+    """View by the words of a file's name; '' if they name none, or both."""
     words = set(re.split(r'[^0-9a-z]+', name.lower()))
     said = [view for view in _VIEWS if view in words]
     return said[0] if len(said) == 1 else ''
@@ -392,7 +392,7 @@ def write_records(out: Path, items: Iterable[Item], view: View, *, keep: bool = 
 
 
 def read_segments(folder: Path) -> tuple[list[SegmentPair], list[Skipped]]:
-    """Pairs of segments of a folder, and what cannot be used; none where there is no file.
+    """Pairs of segments of a folder, and unusable entries; both empty without a file.
 
     Raises:
         InputError: there is no such folder.

@@ -111,7 +111,7 @@ def _descriptor(text: str, strict: bool) -> str | None:
 
 
 def write(truth: Mapping[str, Any], item: Sample) -> str:
-    """The reply that says what is true; of two that are equal it names the first one."""
+    """Right reply about a sample; of two equal paths it names the first one."""
     if 'needed' in truth:
         return f'{_ANSWER} {"; ".join(map(key_of, truth["needed"]))}'
     if 'lower' in truth:
@@ -129,7 +129,7 @@ def guess(item: Sample, rng: random.Random) -> str:
 
 
 def compose_choices(item: Sample, replies: Sequence[ChoiceReply]) -> str:
-    """The reply that follows from what was chosen; where nothing was, what was said."""
+    """Reply that follows from a choice; without one, the reply as it came."""
     if item.details['asks'] == CHOICE:
         first = replies[0]
         return first.text if first.chosen is None else _line(item, first.chosen)
@@ -141,7 +141,7 @@ def _line(item: Sample, position: int) -> str:
 
 
 def _lines(item: Sample, positions: Sequence[int | None]) -> str:
-    """The reply of the variant ``perception``; descriptors of which nothing is known lack."""
+    """Reply of the variant ``perception``; unknown descriptors are left out."""
     said = (f'{key}: {called(choice.options[position])}' for key, choice, position in zip(
         KEYS, item.choices, positions, strict=True) if position is not None)
     return '\n'.join((_ANSWER, *said))

@@ -34,11 +34,11 @@ _CONDITIONS = {
 _ORDERS = {'none': 'default', 'flipped': 'flipped', 'random': 'random names'}
 """The columns of table 2."""
 _SETS = dict(zip(('all', *LEVELS, LARGE), ('test', 'delta1', 'delta2', 'delta3'), strict=True))
-"""The columns of table 3, and what stands there in the paper."""
+"""Columns of table 3, and the paper's values in them."""
 
 
 def tables(runs: Iterable[Any]) -> list[Table]:
-    """The suite's tables; those without a row of ours are left out.
+    """Tables of the suite; those without a row of ours are left out.
 
     Args:
         runs: of this suite (``RunResults``).
@@ -119,7 +119,7 @@ def _named(who: RowKey) -> dict[str, Any]:
 
 def _groups(lines: Iterable[tuple[RowKey, Line]], keys: Sequence[Callable[[Line], Any]],
             ) -> Iterator[tuple[tuple[Any, ...], list[Line]]]:
-    """Lines by who answered and by keys of their own."""
+    """Group lines by row key and further keys."""
     found = grouped(lines, lambda pair: (pair[0], *(key(pair[1]) for key in keys)))
     for key, own in found.items():
         yield key, [line for _, line in own]

@@ -183,7 +183,7 @@ def _load(pictured: Pictured, view: View, swapped: bool) -> NDArray[np.uint8]:
 
 
 def _subjects(question: str, name: str) -> tuple[str, str]:
-    """Identities of the two paths: a is the first one of the item, which tells nothing."""
+    """Identities of the two paths: a is the item's first one, which reveals nothing."""
     stem = f'{question}/{name}' if name else question
     return f'{stem}/a', f'{stem}/b'
 
@@ -221,7 +221,7 @@ def _identity(settings: Settings, digest: str, shown: Sequence[Sample]) -> dict[
 
 
 def _items(settings: Settings) -> tuple[list[Item], list[str], str]:
-    """Items, what cannot be used, and a hash of the data."""
+    """Items, reasons for unusable entries, and a hash of the data."""
     if not settings.data:
         if settings.count != building.TEST_COUNT:
             raise InputError(f'count = {settings.count} is about items that are made of '

@@ -97,7 +97,7 @@ def segment_pairs(count: int = COUNT, seed: int = 0, size: int = 0) -> list[Segm
 
 
 def distance_of(points: Sequence[Point]) -> float:
-    """Distance to the obstacle: that of the nearer end."""
+    """Distance of the nearer end to the obstacle."""
     return float(min(BESIDE.clearances([points[0], points[-1]])))
 
 

@@ -22,13 +22,13 @@ from sightplan_suites.paths.shortest_path import Graph, shortest_path
 
 _LOCK = threading.Lock()
 _STAGE = 200
-"""A roadmap grows by so many samples, later by more, before a way is searched for again."""
+"""Number of samples by which a roadmap grows, later more, before a path is searched for again."""
 _NEIGHBOURS = 6
-"""A new node of a roadmap is joined to so many others, start and goal as well."""
+"""Number of nodes that a new node of a roadmap is joined to; also for start and goal."""
 
 
 class _Motions(base.MotionValidator):  # type: ignore[misc]
-    """Says whether a robot can move straight from one state to another."""
+    """Check whether a robot can move straight from one state to another."""
 
     def __init__(self, space: Any, free: Callable[[Any, Any], bool]) -> None:
         super().__init__(space)

@@ -32,7 +32,7 @@ _SIGHTS = (1_000_000, 12, 5)
 _TASTE_SCALE = 2.0
 """The clearance at which much of a taste is satisfied."""
 _ENDS = 12
-"""Start and goal are joined to so many nodes of the lattice."""
+"""Number of lattice nodes that start and goal are joined to."""
 _SAMPLES = 200
 _MOST_NODES = 1e6
 """Points by which paths are compared."""
@@ -97,7 +97,7 @@ class Alternatives:
 
 def find_alternatives(item: ObstacleMap, settings: AlternativeSettings, seed: int = 0, *,
                       start: Point = START, goal: Point = GOAL) -> Alternatives:
-    """Look for different paths; the same arguments always give the same paths.
+    """Search for different paths; the same arguments always give the same paths.
 
     Args:
         item: the map.

@@ -75,7 +75,7 @@ class CriticSettings:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """An order of paths under what is wanted.
+    """An order of paths under a belief over wishes.
 
     Attributes:
         order: indices from 0, the best first.
@@ -176,7 +176,7 @@ def _nets(descriptors: Sequence[Descriptors], wishes: Wishes, thresholds: Thresh
 def compare_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike], wishes: Wishes,
                   settings: CriticSettings | None = None, *, numbers: Sequence[int] = (),
                   ) -> Critique:
-    """Measure paths on a map and order them by what is wanted.
+    """Measure paths on a map, and order them by wishes.
 
     Args:
         item: the map.
@@ -317,7 +317,7 @@ def _check_count(count: int, what: str) -> None:
 
 
 class PathCritic(ModelUser):
-    """Compares paths for tasks, asking a model what a task wants.
+    """Comparer of paths for tasks; it asks a model for the wishes of a task.
 
     Args:
         model: what reads tasks.
@@ -337,7 +337,7 @@ class PathCritic(ModelUser):
         self._last: tuple[str, Wishes] | None = None
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
-        """Forget the last task, and tell the model; contract in the base class."""
+        """Forget the last task, and inform the model; see the base class."""
         self._last = None
         super().start_episode(episode_id, split)
 

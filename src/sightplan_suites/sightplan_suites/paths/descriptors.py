@@ -66,7 +66,7 @@ class Descriptors:
 
     @classmethod
     def from_json(cls, data: dict[str, float], where: str) -> Descriptors:
-        """Read what ``to_json`` gave.
+        """Read descriptors from the JSON data that ``to_json`` gives.
 
         Raises:
             InputError: a key is missing or unknown, or a value is not a finite number, is below

@@ -86,7 +86,7 @@ class Look:
 
 
 def look_of(seed: int) -> Look:
-    """The look of a seed: 0 is the paper's; every other one varies it within bounds.
+    """Look of a seed: 0 is the paper's; any other seed varies it within bounds.
 
     Widths vary by a factor of 0.75 to 1.5, dots by 0.8 to 1.25, colours by up to 24 of 255 in each
     channel (walls by 40), the light comes from any side, the ambient light is 0.3 to 0.65 and the
@@ -250,7 +250,7 @@ def check_side(name: str, pixels: int) -> None:
 
 
 def check_bounds(bounds: Bounds) -> None:
-    """Check what a view shows.
+    """Check the bounds that a view shows.
 
     Raises:
         InputError: the bounds are not finite, or have no area.
@@ -266,7 +266,7 @@ def longer_side(bounds: Bounds) -> float:
 
 
 def as_places(points: npt.ArrayLike) -> FloatArray:
-    """Points (N, 2) or (N, 3) as (N, 3); what lies on the ground has z = 0.
+    """Points (N, 2) or (N, 3) as (N, 3); those on the ground have z = 0.
 
     Raises:
         InputError: another shape, or not finite.

@@ -56,7 +56,7 @@ DISC = 1.5
 """Radius of the discs at start and goal."""
 
 _SIDE = 80.0
-"""The scene is so long: maps of another size are scaled to it."""
+"""Length of the scene; maps of another size are scaled to it."""
 _SAMPLES = 2
 _OVERLAP_PX = 0.75
 _TEXTURE_SIDE = 512
@@ -229,7 +229,7 @@ def _front_faces(polygons: Sequence[FloatArray]) -> FloatArray:
 
 
 def _draw_sides(picture: Picture, faces: FloatArray, roofs: Picture, style: Look) -> None:
-    """Draw what is seen of sides of walls.
+    """Draw the visible sides of walls.
 
     Args:
         picture: in place.
@@ -305,7 +305,7 @@ def _pixels_of(quads: FloatArray, width: int, height: int) -> tuple[_Ints, _Ints
 
 
 def _runs(first: _Ints, last: _Ints) -> tuple[_Ints, _Ints]:
-    """All whole numbers from ``first`` to ``last``, and whose they are; none if last < first."""
+    """Index of the range, and value, of all whole numbers from ``first`` to ``last`` of ranges."""
     counts = np.maximum(last - first + 1, 0)
     owner = np.repeat(np.arange(len(first)), counts)
     begin = np.cumsum(counts) - counts
@@ -313,7 +313,7 @@ def _runs(first: _Ints, last: _Ints) -> tuple[_Ints, _Ints]:
 
 
 def seen(points: FloatArray, width: int, height: int) -> FloatArray:
-    """Pixels (N, 2) of points (N, 3) of the scene; NaN for what is not in front of the camera."""
+    """Pixels (N, 2) of points (N, 3) of the scene; NaN for points behind the camera."""
     right, up, ahead = _axes()
     relative = points - np.array(EYE)
     depth = relative @ ahead
@@ -371,7 +371,7 @@ def _roof_plane(width: int, height: int, style: Look) -> Picture:
 
 @functools.lru_cache(maxsize=4)
 def _texture(seed: int) -> npt.NDArray[np.float32]:
-    """Noise of several octaves (side, side), from -1 to 1, whose opposite edges fit."""
+    """Noise of several octaves (side, side), from -1 to 1, that can be tiled."""
     rng = np.random.default_rng(seed)
     total = np.zeros((_TEXTURE_SIDE, _TEXTURE_SIDE), np.float32)
     for octave, cells in enumerate((8, 16, 32, 64, 128)):

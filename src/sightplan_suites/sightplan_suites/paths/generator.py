@@ -27,7 +27,7 @@ from sightplan.model import InputError
 from sightplan_suites.paths.maps import GOAL, START, ObstacleMap, Point, Polygon, check_map
 
 VARIANTS = 30
-"""Maps that differ only in what was drawn."""
+"""Number of maps that differ only in their random numbers."""
 CLEAR = 1.6
 """Smallest distance from an obstacle to start or goal; the widest robot has a radius of 1.5."""
 _WIDEST = 3.0
@@ -36,7 +36,7 @@ _HALF = 40.0
 _WALL = 0.4
 _DECIMALS = 4
 _TRIES = 20
-"""A map is drawn anew if the widest robot finds no way, at most so often."""
+"""Number of draws of a map until the widest robot finds a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def generate_map(family: str, value: int, variant: int, seed: int = 0) -> Obstac
 
 
 def _cleared(name: str, drawn: list[Polygon]) -> ObstacleMap:
-    """Polygons as a map: rounded, and without those that start or goal have no room beside."""
+    """Polygons as a map: rounded, and without those too close to start or goal."""
     rounded = ObstacleMap(name, tuple(
         tuple((round(x, _DECIMALS), round(y, _DECIMALS)) for x, y in polygon)
         for polygon in drawn))
@@ -111,7 +111,7 @@ def generate_maps(seed: int = 0, variants: int = VARIANTS) -> Iterator[ObstacleM
 
 
 def _below(rng: random.Random, bound: int) -> int:
-    """A random whole number below ``bound``, by the one method whose stream never changes."""
+    """A random whole number below ``bound``, by a method whose stream never changes."""
     return int(rng.random() * bound)
 
 

@@ -25,7 +25,7 @@ from sightplan.model.reading import Record, read_file
 from sightplan_suites.paths.maps import UNKNOWN, ObstacleMap, OccupancyGrid, map_of_grid, read_map
 
 FRAME = 'map'
-"""The frame of grids whose file names none."""
+"""Frame of grids whose file names none."""
 
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 _Fraction = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]

@@ -14,7 +14,7 @@ from sightplan_suites.paths.descriptors import NAMES, Descriptors
 
 ORDER = ('average_clearance', 'minimum_clearance', 'maximum_clearance', 'path_length',
          'sharp_turns', 'maximum_angle', 'smoothness')
-"""Order of the descriptors in vectors of preferences; that of JSON is another one."""
+"""Order of the descriptors in vectors of preferences, which differs from that of JSON."""
 
 Vector = tuple[int, ...]
 """Preference for each descriptor in ``ORDER``: 1 more is better, -1 less is better, 0

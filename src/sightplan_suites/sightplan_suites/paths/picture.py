@@ -1,4 +1,4 @@
-"""Several paths on their map, the best one marked, with what was measured of each beside them."""
+"""Picture of several paths on their map with their measurements; the best one is marked."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def save_paths(figure: Figure, file: Path) -> None:
 
 
 def check_picture(file: Path) -> None:
-    """Check that a figure can be written to a file of such a name.
+    """Check that a figure can be written to a file of this name.
 
     Raises:
         InputError: it has a suffix of no kind of picture.

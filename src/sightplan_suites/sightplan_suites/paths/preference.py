@@ -82,7 +82,7 @@ def thresholds_on(item: ObstacleMap, length_scale: float = 0.0) -> Thresholds:
 
 def order_paths(paths: Sequence[Descriptors], vector: Vector, thresholds: Thresholds = PATHEVAL,
                 ) -> tuple[int, ...]:
-    """Order paths by what is wanted; see the module.
+    """Order paths by a vector of preferences; see the module.
 
     Args:
         paths: descriptors of one or more.
@@ -109,7 +109,7 @@ def order_paths(paths: Sequence[Descriptors], vector: Vector, thresholds: Thresh
 
 def in_thresholds(paths: Sequence[Descriptors], thresholds: Thresholds, *, strict: bool = False,
                   ) -> tuple[FloatArray, FloatArray]:
-    """Descriptors in units of their thresholds, in ``ORDER``, and what of differences counts.
+    """Descriptors of paths and their significant differences, in units of thresholds.
 
     Args:
         paths: n of them.

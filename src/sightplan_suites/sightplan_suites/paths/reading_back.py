@@ -1,4 +1,4 @@
-"""Reads a path back from its picture, without knowing it: how much pixels alone can tell.
+"""Reading a path back from its picture: how much can be known from pixels alone.
 
 A model that compares two paths sees pixels only. What can be measured in the picture by
 straightforward means bounds from below what it could know; the rest of its errors is its own. The
@@ -144,7 +144,7 @@ def _colour_mask(picture: Picture, channel: int) -> _Bools:
 
 
 def _widths(red: _Bools) -> tuple[float, float]:
-    """Width of most of what is red, and greatest distance from its edge [px]."""
+    """Typical width of the red line, and greatest distance from its edge [px]."""
     depth = cv2.distanceTransform(np.pad(red, 1).astype(np.uint8), cv2.DIST_L2, 5)
     ridge = (depth > 0) & (depth == cv2.dilate(depth, np.ones((3, 3), np.uint8)))
     return float(max(2.0, 2 * np.median(depth[ridge]) - 0.5)), float(depth.max())
@@ -354,7 +354,7 @@ def _pulled(run: FloatArray, cover: _Bools) -> list[int]:
 
 
 def _window(width: float) -> int:
-    """Side [px] of the squares in which the middle of a line of this width is looked for."""
+    """Side of the squares in which the middle of a line of this width is searched for [px]."""
     return 2 * (int(np.ceil(width / 2)) + 1) + 1
 
 

@@ -141,7 +141,7 @@ def of_pictures(ranking: Ranking, unread: int) -> str:
 
 
 def of_wishes(properties: Sequence[tuple[str, int]]) -> str:
-    """A task in words, for who reads them, of a vector."""
+    """Describe a vector of preferences in words."""
     return 'a way with ' + ', '.join(
         f'{WORDS[name][2] if sign > 0 else WORDS[name][1]} ({WORDS[name][0]})'
         for name, sign in properties) + ' is wanted.'

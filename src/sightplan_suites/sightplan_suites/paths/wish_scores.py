@@ -60,7 +60,7 @@ class WishScore:
 
 def score_wishes(ask: Ask, scenarios: Iterable[Scenario], *, paraphrases: bool = True,
                  ) -> WishScore:
-    """Compare what is understood with what the scenarios want.
+    """Compare the wishes read from texts with those of the scenarios.
 
     Args:
         ask: see ``Ask``.
@@ -163,7 +163,7 @@ class _Truth:
         self.vector: Vector = ()
 
     def state(self, stamp_ns: int | None = None) -> State:
-        """The questions whose right answer is yes."""
+        """Questions whose right answer is yes."""
         signs = dict(zip(ORDER, self.vector, strict=True))
         yes = {MORE: 1, LESS: -1}
         return frozenset(question.atom for question in self._questions

@@ -114,7 +114,7 @@ class Wish:
 
     @property
     def sign(self) -> int:
-        """The most probable one of ``SIGNS``; of equal ones 0, else what is smaller."""
+        """The most probable one of ``SIGNS``; of equally probable ones 0, else the smaller one."""
         return max((0, -1, 1), key=lambda sign: self.probabilities[SIGNS.index(sign)])
 
     @property
@@ -260,7 +260,7 @@ def can_read_tasks(model: object) -> bool:
 
 def understand(model: Model, scenario: str, settings: WishSettings | None = None,
                timeout_s: float | None = None) -> Wishes:
-    """Ask a model what a task wants.
+    """Ask a model for the wishes of a task.
 
     A model that takes yes/no questions about a text (``Traits.texts``) is asked all of them at
     once; any other must reply in free text, and is asked one after the other.

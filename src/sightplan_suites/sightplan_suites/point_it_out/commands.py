@@ -215,7 +215,7 @@ def rate(arguments: RateArguments) -> Result:
 
 
 def show_agreement(arguments: AgreementArguments) -> Result:
-    """Say what ratings say, beside the paper's."""
+    """Print a summary of ratings, beside the paper's."""
     from sightplan.runs.suite_finding import load_suite
     from sightplan_report.results import short_model
     from sightplan_suites.point_it_out import agreement

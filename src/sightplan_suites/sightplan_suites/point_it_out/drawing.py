@@ -1,4 +1,4 @@
-"""Pictures of traces, for those who judge them: the task above, the trace from red to blue."""
+"""Pictures of traces for judges: the task above, the trace from red to blue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sightplan.model.region import Point
 
 START, END = (255, 0, 0), (0, 0, 255)
-"""RGB of a trace where it starts and ends; the prompts of judges say so."""
+"""RGB of a trace at its start and end; the prompts of judges name these colours."""
 STRIP_PX = 40
 """Height of the strip with the task; it grows with the lines of its text."""
 WIDTH_PX = 2

@@ -1,4 +1,4 @@
-"""Published result folders, read by a reader that can execute nothing.
+"""Reader of published result folders, which can execute nothing.
 
 The release keeps the answers to an item in ``<s1|s2|s3>/<run>/<tag>/info.npy``: an object array of
 dictionaries, which NumPy 1 pickled, one for each model that was asked: ``ans`` is its answer in
@@ -104,11 +104,11 @@ _NAMES: Mapping[tuple[str, str], _Builder] = {
     **{(f'numpy.{core}.multiarray', name): builder for core in ('core', '_core')
        for name, builder in (('_reconstruct', _RECONSTRUCT), ('scalar', _SCALAR))},
     ('numpy', 'ndarray'): _NDARRAY, ('numpy', 'dtype'): _DTYPE}
-"""All that a pickle may name, and what it gets."""
+"""Global names that a pickle may use, and their stand-ins."""
 
 
 class _Machine:
-    """Carries out those instructions of a pickle that build plain data; imports nothing.
+    """Interpreter of those instructions of a pickle that build plain data; it imports nothing.
 
     Python's own unpickler is not used: it would call whatever it finds, take memory for all slots
     below a great number, and hash whatever stands where a key should be.
@@ -329,7 +329,7 @@ def numbers_of(value: Any) -> list[tuple[float, ...]]:
 
 
 def _plain(value: Any, left: list[int], depth: int) -> Any:
-    """Numbers as floats, all else as lists; ``left`` counts down what may still be visited."""
+    """Numbers as floats, everything else as lists; ``left`` limits the number of values."""
     left[0] -= 1
     if left[0] < 0 or depth > _MOST_DEPTH:
         raise RefusedError(f'the answer has more than {MOST_ANSWERS} parts')

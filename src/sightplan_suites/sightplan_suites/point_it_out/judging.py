@@ -1,4 +1,4 @@
-"""A model as the judge of traces: what it is asked, and what is read from its replies."""
+"""A model as the judge of traces: its requests, and the reading of its replies."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def read_better(text: str) -> Judgement:
 
 
 class Judge:
-    """Asks a model about traces, but for what it has said before.
+    """Judge of traces by a model; earlier judgements are not asked for again.
 
     Args:
         suite: whose prompts are used.

@@ -40,7 +40,7 @@ def fill(rings: Sequence[Ring], size: Size) -> Mask:
 
 
 def outline(mask: Mask) -> list[list[int]]:
-    """Rings whose mask is a mask again, but for parts of it that have no area.
+    """Rings whose filled area is the mask, except for parts of it without area.
 
     A hole becomes part of its ring, over a cut of no width from the border to the hole, because a
     union of rings has no other way to say it.

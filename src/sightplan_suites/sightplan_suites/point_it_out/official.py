@@ -64,7 +64,7 @@ _SUBCLASSES = {'part': 'object part', 'affordance': 'afd', 'prediction': 'predic
 
 _NUMBER = r'(-?\d*\.?\d+)'
 _START = re.compile(rf'_mark_{_NUMBER}_{_NUMBER}$|_(-?\d*\.\d+)_(-?\d*\.\d+)$')
-"""The end of a picture's name that says where a trace begins: x and y in unit coordinates."""
+"""End of a picture's name that states the start of a trace: x and y in unit coordinates."""
 _RED, _MARKER_PX = (255, 0, 0), 5
 _TAIL = 64  # bytes; the last of a picture's file hold the mark of its end
 _ENDS = {'JPEG': b'\xff\xd9', 'PNG': b'IEND'}
@@ -123,7 +123,7 @@ class Item:
 
     @property
     def mask(self) -> Mask:
-        """(H, W) bool, filled anew."""
+        """Mask (H, W) of the item, bool; a new array each time."""
         return masks.fill(self.rings, self.size)
 
 
@@ -230,7 +230,7 @@ def read_official(folder: Path) -> Dataset:
 
 
 class _Reader:
-    """Reads a folder, and notes what it cannot use."""
+    """Reader of a folder that notes the entries that it cannot use."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -454,7 +454,7 @@ class SceneEntries:
 
 
 def scene_entries(scene: PointingScene, number: int, source: str) -> SceneEntries:
-    """A scene as entries of the files; tasks whose mask has no area are left out.
+    """Entries of a scene for the files; tasks whose mask has no area are left out.
 
     Args:
         scene: with its tasks.

@@ -1,4 +1,4 @@
-"""A local page on which a person rates traces; see ``agreement`` for what becomes of it.
+"""Local page on which a person rates traces; ``agreement`` evaluates the ratings.
 
 A person sees each trace as a judge does, without its model, in an order of their own, and gives a
 rating from 1 to 5. Each rating is on the disk before it is shown as saved.
@@ -70,7 +70,7 @@ class RatingSession:
         return sum((trace.id, trace.model) in self._scores for trace in self._traces)
 
     def overview(self) -> dict[str, Any]:
-        """JSON-ready: the person, what ratings mean, and text and rating of each trace."""
+        """JSON data of the page: person, meaning of ratings, text and rating of each trace."""
         return {'who': self.who, 'scale': list(SCALE), 'traces': [
             {'text': trace.text, 'score': self._scores.get((trace.id, trace.model))}
             for trace in self._traces]}

@@ -22,7 +22,7 @@ _MEASURES = {measure.name: measure for measure in MEASURES}
 
 
 def tables(runs: Iterable[Any]) -> list[Table]:
-    """The suite's tables; those without a row are left out.
+    """Tables of the suite; those without a row are left out.
 
     Args:
         runs: of this suite (``RunResults``).
@@ -73,7 +73,7 @@ def _traces(suite: Suite, lines: Sequence[tuple[Any, Line]]) -> Iterator[dict[st
 
 def _groups(lines: Sequence[tuple[Any, Line]], keys: Sequence[Callable[..., Any]],
             ) -> Iterator[tuple[Any, list[Line]]]:
-    """Lines by who answered and by keys of their own."""
+    """Group lines by row key and further keys."""
     found = grouped(lines, lambda pair: (pair[0], *(key(pair[1]) for key in keys)))
     for key, own in found.items():
         yield key, [line for _, line in own]

@@ -25,7 +25,7 @@ from sightplan_suites.point_it_out import masks, reading, scenes
 from sightplan_suites.point_it_out.masks import Box, Ring, Size
 
 UNREAD, NOTHING, DEGENERATE, MISSED = 'unread', 'nothing', 'degenerate', 'missed'
-"""Causes: no valid answer; an answer that nothing is there; a box without area; all beside it."""
+"""Causes: no valid answer; an answer of "not there"; a box without area; all outside the mask."""
 TOUCHED, NOT_DONE = 'touched', 'not_done'
 """Causes of traces: other things were moved; the task was not done."""
 OUTPUTS = {Form.BOX: 'box', Form.POINT: 'points', Form.POINTS: 'points', Form.TRACE: 'trace'}

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _TICKS = 10
-"""About so many along the longer edge."""
+"""Approximate number of ticks along the longer edge."""
 _STEPS = (5, 10, 20, 25, 50, 100, 200, 250, 500, 1000)
 _LENGTH_PX = 8
 _PAPER, _INK = (255, 255, 255), (0, 0, 0)

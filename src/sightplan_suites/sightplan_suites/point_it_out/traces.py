@@ -1,4 +1,4 @@
-"""Traces that were answered, with what they are shown on: of runs, or of files of predictions."""
+"""Answered traces with their pictures: of runs, or of files of predictions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def traces_of_runs(folders: Iterable[Path]) -> list[ShownTrace]:
 
 
 def traces_of_files(data: Path, files: Iterable[Path]) -> list[ShownTrace]:
-    """The traces in files of predictions; what cannot be used is left out, as ``score`` says.
+    """Traces in files of predictions; unusable ones are left out, as by ``score``.
 
     Raises:
         InputError: a file or the data cannot be read.

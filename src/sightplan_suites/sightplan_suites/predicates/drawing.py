@@ -36,11 +36,11 @@ from sightplan.runs.worlds import make_world
 
 MOST_STEPS = 10
 FIRST_STEPS = 4
-"""Below this number is that of the actions before a picture's turn."""
+"""Upper limit of the number of actions before the first picture."""
 STRIDE = 101
 """Seeds between one picture's problem and the next one's; prime, so that tasks take turns."""
 TRIES = 20
-"""Scenes in which nothing can be asked, before that is an error."""
+"""Number of scenes without any possible question after which drawing fails."""
 
 
 @dataclass(frozen=True, slots=True)

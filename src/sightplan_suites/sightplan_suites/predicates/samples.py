@@ -223,7 +223,7 @@ def read_rows(folder: Path) -> list[Row]:
 
 
 def _lines(folder: Path) -> Iterator[tuple[str, Row | None, str]]:
-    """Place of each line, what it says, and what is wrong with it ('' for nothing)."""
+    """Place of each line, its content, and its error ('' for none)."""
     path = folder / FILE
     try:
         entries = entries_of(path)

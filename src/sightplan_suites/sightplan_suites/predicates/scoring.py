@@ -30,7 +30,7 @@ BINS = 10
 """Number of equally wide bins of the calibration error."""
 
 UNREAD, MISSED, IMAGINED = 'unread', 'false_negative', 'false_positive'
-"""Causes: no valid answer; "no" about what holds; "yes" about what does not."""
+"""Causes: no valid answer; "no" about a true atom; "yes" about a false one."""
 
 
 def _balanced(columns: Columns, weights: Floats) -> Floats:
@@ -91,7 +91,7 @@ def score(item: Sample, answer: str | None, truth: bool, reply: SampleReply) -> 
 
 
 def yes_probability(reply: SampleReply) -> float | None:
-    """P(yes) of yes and no; None where the backend does not tell both, or both are 0."""
+    """P(yes) among yes and no; None if the backend does not give both, or both are 0."""
     if reply.p_yes is None or reply.p_no is None or not reply.p_yes + reply.p_no:
         return None
     return reply.p_yes / (reply.p_yes + reply.p_no)

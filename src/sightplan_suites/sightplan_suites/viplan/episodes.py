@@ -35,7 +35,7 @@ def check(data: Path) -> CheckReport:
 
 
 def generate(out: Path, count: int, seed: int) -> dict[str, Any]:
-    """Draw problems as those of the benchmark were, ``count`` of each domain and split.
+    """Generate problems like those of the benchmark, ``count`` for each domain and split.
 
     Args:
         out: folder; holds no problems yet.
@@ -91,7 +91,7 @@ def _folders(data: Path) -> Iterator[Path]:
 
 
 def _read(folder: Path) -> tuple[Domain | None, list[Problem], list[dict[str, str]]]:
-    """The domain of a folder's problems, those that can be used, and what is wrong with others.
+    """Domain of a folder's problems, the usable ones, and errors of the others.
 
     The domain is that of the first file which names one of the suite's.
     """

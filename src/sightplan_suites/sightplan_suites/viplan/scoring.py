@@ -1,4 +1,4 @@
-"""ViPlan's measures: those of every episode, and the paper's action accuracy.
+"""Measures of ViPlan: those of every episode, and the paper's action accuracy.
 
 * An episode is *solved* when the goal holds in the true final state, whatever the method believes.
 * *Predicate accuracy* counts the questions of enumerations only.
