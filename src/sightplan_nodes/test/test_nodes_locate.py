@@ -8,6 +8,7 @@ import math
 import re
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.grounder import GrounderNode
 
 IMAGE = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
-MUG, PAN = Region(Form.POINT, ((0.25, 0.5),), 'mug'), Region(Form.BOX, ((0.5, 0.5), (0.75, 1.0)))
+MUG, PAN = Region(Form.POINT, ((0.25, 0.5),), 'mug'), Region(Form.POINT, ((0.625, 0.75),))
 PLACES = {
     'the mug': LocateReply((MUG,), 'at (0.25, 0.5)', 0.95, named=0.9),
     'the pan': LocateReply((PAN, MUG), 'there', 0.4, named=0.9),
@@ -93,7 +94,11 @@ class Points(Answers):
         assert self.may_go_on.wait(LIMIT_S)
         if self.fail is not None:
             raise self.fail
-        return PLACES[request.target.text]
+        reply, form = PLACES[request.target.text], request.target.form
+        if form in (Form.POINT, Form.POINTS):
+            return reply
+        return replace(reply, regions=tuple(
+            Region(form, (*region.points, (1.0, 1.0))) for region in reply.regions))
 
 
 class Client(Manager):
@@ -155,7 +160,7 @@ def test_places_of_all_targets_in_order(made: Callable) -> None:
               'fake-1')]
     mug, pan = reply.found[0].regions[0], reply.found[1].regions[0]
     assert (mug.form, list(mug.x), list(mug.y)) == (msg.Region.POINT, [0.25], [0.5])
-    assert (pan.form, list(pan.x), list(pan.y)) == (msg.Region.BOX, [0.5, 0.75], [0.5, 1.0])
+    assert (pan.form, list(pan.x), list(pan.y)) == (msg.Region.POINT, [0.625], [0.75])
     assert math.isnan(reply.found[2].probability)
     assert (messages.time_from_msg(reply.header.stamp), reply.header.frame_id) == (7, 'optical')
     assert reply.seconds > 0.0
