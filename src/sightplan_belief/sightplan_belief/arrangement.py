@@ -188,7 +188,7 @@ class ArrangementBelief:
     # --- learning -------------------------------------------------------------------------------
 
     def prefer(self, places: Sequence[int | None], odds: float) -> None:
-        """Say that some things' places are a little likelier than others.
+        """Make some things' places a little likelier than others.
 
         Args:
             places: for each thing its place; None: nothing is said of it.
@@ -302,7 +302,7 @@ class ArrangementBelief:
         self._trim()
 
     def exclude(self, placement: Placement, probability: float) -> None:
-        """Say that an arrangement is not the one, with a probability.
+        """Lower the probability of an arrangement that was found not to hold.
 
         Args:
             placement: it.

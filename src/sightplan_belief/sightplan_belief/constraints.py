@@ -507,7 +507,7 @@ class Vocabulary:
         return tuple(edges)
 
     def cases(self, rule: ImplicationRule) -> Iterator[Case]:
-        """A rule's instances whose premise can be true.
+        """Instances of a rule whose premise can be true.
 
         Equalities are decided, and atoms that cannot be true are false. Two bindings may give
         the same case; each is counted.
@@ -549,7 +549,7 @@ class Vocabulary:
     def _solutions(self, variables: Sequence[str], types: Mapping[str, str],
                    literals: Sequence[RuleLiteral], given: Mapping[str, str] | None = None,
                    ) -> Iterator[tuple[dict[str, str], tuple[GroundLiteral, ...]]]:
-        """Bindings under which a conjunction can be true, and what is left of it to hold.
+        """Bindings under which a conjunction can be true, with the literals that must still hold.
 
         Literals are looked at as soon as their variables are bound.
         """

@@ -43,7 +43,7 @@ from sightplan_belief.state_sampling import Parts, Rules, sample_states
 from sightplan_belief.theory import Clause, Theory
 
 FAINT = 1e-4
-"""Marginals stay this far from 0 and 1: what lies outside of the window is not impossible."""
+"""Smallest distance of marginals from 0 and 1: states that are not listed are not impossible."""
 
 _CORRELATION = 0.27
 """Correlation of errors about a common thing by the fraction of their common cause (measured)."""
@@ -51,7 +51,7 @@ _CORRELATION = 0.27
 _SAMPLED = 512  # states that marginals come from where there are too many to list
 
 CERTAIN = 60.0
-"""Weight of a fact that the world itself grants [nats]: as good as certain."""
+"""Weight of a fact that the world itself provides: practically certain [nats]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class Evidence:
 
 
 MOST_LISTED = 100_000
-"""Most states that may be listed per group; estimates about one scene list as many, since they
-have the time: all states of ten blocks and columns of which nothing is known take some seconds."""
+"""Most states that may be listed per group. Estimates about one scene list as many, as they have
+the time: all states of ten blocks and columns without any evidence take some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Estimate:
 
 
 Reasons = tuple[Sequence[Sequence[Literal]], float]
-"""Conjunctions of literals of which one holds, and what it costs if none does [nats]."""
+"""Conjunctions of literals of which one holds, and the cost if none does [nats]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ class Estimator:
 
     @property
     def parts(self) -> Sequence[tuple[NDArray[np.intp], StateSolver]]:
-        """Groups of atoms that nothing ties to each other: columns, and what is possible."""
+        """Independent groups of atoms: their columns, and their possible states."""
         return self._parts
 
     @functools.cached_property
@@ -380,7 +380,7 @@ class Estimator:
 
 
 def _only(part: Theory, wanted: set[Atom]) -> Theory:
-    """The wanted atoms, and those without which the constraints would say less about them."""
+    """The wanted atoms, and those that make the constraints say more about them."""
     return part.without({a for a in part.atoms if a not in wanted})
 
 
@@ -410,7 +410,7 @@ def _with_reasons(theory: Theory, reasons: Sequence[Reasons]) -> Theory:
 
 
 def _independent(scores: Floats, k: int) -> Solutions:
-    """The k best states of atoms that nothing ties.
+    """The k best states of unconstrained atoms.
 
     Best first: the best state has every atom at its likelier value; the others flip some of them,
     and a set of flips costs the sum of the scores' sizes (subsets in the order of their sums).

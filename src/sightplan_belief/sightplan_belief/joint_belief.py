@@ -29,7 +29,7 @@ _MOST_BRANCHES = 128  # number of combinations of a batch's answers that are fol
 
 @dataclass(frozen=True, slots=True)
 class FilterSettings:
-    """Settings of a JointBelief; ``prune`` and the last four are those of listed states."""
+    """Settings of a JointBelief; ``prune`` and the last four are for listed states only."""
 
     k: int = param(256, 'Most joint states kept', low=1, high=4096)
     prune: float = param(12.0, 'Joint states this far below the best one are dropped [nats]',
@@ -141,7 +141,7 @@ class JointBelief:
     # --- learning -------------------------------------------------------------------------------
 
     def expect(self, prior: Mapping[Atom, float], visible: Collection[str] | None = None) -> None:
-        """Say, before the first action, how likely atoms are at the start.
+        """Set the prior probabilities of atoms, before the first action.
 
         Args:
             prior: P(true) by atom.
@@ -154,7 +154,7 @@ class JointBelief:
         raise NotImplementedError
 
     def observe(self, image: str) -> None:
-        """Say which image the answers to come are about.
+        """Set the image that the next answers are about.
 
         A picture seen before (nothing has changed since) says the same as before: what was asked
         about it need not be asked again, and where an atom's value is now thought another one,
@@ -166,7 +166,7 @@ class JointBelief:
         raise NotImplementedError
 
     def see(self, priors: Priors, visible: Collection[str]) -> None:
-        """Take in what is in view in the image that was looked at last.
+        """Take in what is in view in the last image.
 
         Args:
             priors: of the domain: what that tells.
@@ -174,7 +174,7 @@ class JointBelief:
         """
 
     def answer(self, answers: Sequence[Evidence]) -> None:
-        """Take in answers about the image that was looked at last.
+        """Take in answers about the last image.
 
         The second answer about an atom on the same image says nothing new and is dropped.
 
@@ -184,7 +184,7 @@ class JointBelief:
         raise NotImplementedError
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
-        """Take in that an action was sent, and what the world said.
+        """Take in that an action was sent, and the world's feedback.
 
         Executed: joint states in which it was not applicable lose weight; the others move, with
         the reliabilities of the action. Rejected: joint states in which it was applicable lose
@@ -209,7 +209,7 @@ class JointBelief:
     def informative(self, candidates: Sequence[Atom], target: Bools | None, count: int,
                     side_interest: float = 0.1, valued: Collection[Atom] = (),
                     ) -> list[tuple[Atom, float]]:
-        """The questions whose answers say most, chosen greedily to complement each other.
+        """Questions with the most informative answers, chosen greedily to complement each other.
 
         Args:
             candidates: atoms that may be asked; those already asked about the image are skipped.

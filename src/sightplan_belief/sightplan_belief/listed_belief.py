@@ -74,7 +74,7 @@ class ListedBelief(JointBelief):
             self.escape()
 
     def expect(self, prior: Mapping[Atom, float], visible: Collection[str] | None = None) -> None:
-        """Say, before the first action, how likely atoms are at the start."""
+        """Set the prior probabilities of atoms, before the first action."""
         for atom, p in prior.items():
             if atom in self._estimator.number:
                 self._hidden[self._estimator.number[atom]] = float(_logit(np.array(p)))
@@ -166,7 +166,7 @@ class ListedBelief(JointBelief):
                         math.log1p(-odds.execution_if_inapplicable))
 
     def _reasons(self) -> list[Reasons]:
-        """The rejected actions, as the solver takes them: something kept each from being done."""
+        """Obstacles of the rejected actions for the solver: one of each must have held."""
         odds = self._observation_model
         cost = math.log1p(-odds.execution_if_inapplicable) - math.log(odds.rejection)
         return [(self._model.obstacles(action), cost) for action in self._rejected]
@@ -190,7 +190,7 @@ class ListedBelief(JointBelief):
         self._prior = np.full(len(self.atoms), 0.5)
 
     def _move(self, action: Action, applicable: Bools) -> None:
-        """Every joint state becomes what it would be after the action."""
+        """Move every joint state to the states after the action."""
         reliability = self._observation_model.action(action.name)
         merged: dict[bytes, tuple[float, Bools, Bools]] = {}
 
@@ -300,11 +300,11 @@ class ListedBelief(JointBelief):
                   ~contradicted(rows))
 
     def _inclination(self) -> Floats:
-        """(n,) what is left of the old belief where states outside of it are looked for [nats]."""
+        """Log odds (n,) kept from the old belief for the search for other states [nats]."""
         return self.settings.prior_weight * np.clip(_logit(self._prior), -2.5, 2.5)
 
     def _evidence(self, rows: Bools, scores: Floats) -> Floats:
-        """(K,) what speaks for rows of values (K, n): scores of atoms, and refusals [nats]."""
+        """Log evidence (K,) for rows of values (K, n): scores of atoms, and refusals [nats]."""
         evidence = rows @ scores
         for action in self._rejected:
             evidence = evidence + self._rejection(action, rows)
@@ -390,7 +390,7 @@ class FactorisedBelief(ListedBelief):
         self._last_values = self._values.copy()
 
     def escape(self) -> bool:
-        """Projecting looks at all states anyway."""
+        """Return False: the projection considers all states anyway."""
         return False
 
 

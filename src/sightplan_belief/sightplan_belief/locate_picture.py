@@ -269,7 +269,7 @@ def _targets(targets: Sequence[str | Target], form: Form | str) -> list[Target]:
 def _check(image: NDArray[np.uint8], targets: Sequence[Target],
            depth_m: NDArray[np.float32] | None, camera: Camera | None,
            start: Point | None) -> None:
-    """Refuse what cannot be located.
+    """Refuse arguments that do not fit the picture.
 
     Raises:
         InputError: says what is wrong, and the remedy.

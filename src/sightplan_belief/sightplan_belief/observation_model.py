@@ -257,7 +257,7 @@ class ObservationModel:
     def repeated_log_likelihoods(self, predicate: str, verdict: Verdict, last: Verdict,
                                  p_yes: float | None = None, p_no: float | None = None,
                                  ) -> tuple[float, float]:
-        """Weight of an answer on a new image while the atom's value is that of the last answer.
+        """Weight of an answer on a new image, if the value is unchanged since the last answer.
 
         Args:
             predicate: of the atom.
@@ -315,7 +315,7 @@ class ObservationModel:
         self._check('model', without_seed(self.model), without_seed(model))
 
     def check_domain(self, domain: Domain) -> None:
-        """Check that the rates are about this domain, whoever answers.
+        """Check that the rates belong to this domain, whichever model answers.
 
         Raises:
             InputError: they are about another one; names the file, both and the remedy.

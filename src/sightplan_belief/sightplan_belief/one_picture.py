@@ -73,7 +73,7 @@ class Seen:
     estimate: Estimate
 
     def notable(self, above: float = 0.01) -> list[tuple[Question, Answer]]:
-        """Questions and answers, what is believed first.
+        """Questions and answers, the most probable first.
 
         Args:
             above: what is denied is left out unless its belief is larger; negative: nothing is.

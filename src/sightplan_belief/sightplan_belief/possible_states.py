@@ -1,4 +1,4 @@
-"""All the states that a theory allows, and what follows from a theory: by answer-set solving.
+"""Possible states of a theory, and its consequences, by answer-set solving.
 
 Slow beside the estimator, and exact: for checking rules, not for perception.
 """
@@ -35,7 +35,7 @@ def possible_states(theory: Theory, limit: int = 0, known: Mapping[Atom, bool] |
 
 
 class Consequences:
-    """A growing theory that knows what follows from it.
+    """A growing theory, and its consequences.
 
     Args:
         atoms: the atoms that all theories added later are about.
@@ -71,7 +71,7 @@ class Consequences:
 
 
 class _Program:
-    """An answer-set program whose answers are the states."""
+    """Answer-set program whose answer sets are the states."""
 
     def __init__(self, atoms: tuple[Atom, ...]) -> None:
         self.atoms = atoms

@@ -31,7 +31,7 @@ from sightplan_belief.visibility import VisibilityRule, check_rule
 FILE = 'priors.yaml'
 ANY = 'any'
 _HIDDEN = 0.2
-"""P(true) of what is out of view, in a domain without a file."""
+"""P(true) of an atom with objects out of view, in a domain without a file."""
 _ELSEWHERE, _GENERIC = 0.2, 0.2
 """Probability of a scene of an unknown kind, and P(true) in such a scene."""
 

@@ -109,7 +109,7 @@ class RankingBelief:
                        tuple(self._asked))
 
     def next_pair(self, reliability: float = 1.0) -> tuple[int, int]:
-        """The pair whose answer is expected to tell most about which one is the best.
+        """The pair whose answer is expected to be most informative about the best thing.
 
         No pair twice before all were asked: a model that is asked the same again says the same
         again, and nothing new. Of pairs that tell the same, the first.

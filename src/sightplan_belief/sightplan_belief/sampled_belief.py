@@ -100,7 +100,7 @@ class SampledBelief(JointBelief):
     # --- learning -------------------------------------------------------------------------------
 
     def expect(self, prior: Mapping[Atom, float], visible: Collection[str] | None = None) -> None:
-        """Say, before anything else, how likely atoms are at the start."""
+        """Set the prior probabilities of atoms, before anything else."""
         if visible is not None:
             self._situations = [[situation_of(atom, visible)] for atom in self.atoms]
         p = np.full(len(self.atoms), 0.5)
@@ -234,7 +234,7 @@ class SampledBelief(JointBelief):
         return trajectories
 
     def _update(self, drawn_log_p: Floats | float = 0.0, news: int = 1) -> None:
-        """Reweight by what has just been added to the history; resample and move if need be.
+        """Reweight the samples by new evidence; resample and move them if necessary.
 
         That is where the weight rests on few trajectories, and where all of them had expected
         something else: alike unlikely, they would keep their weights.

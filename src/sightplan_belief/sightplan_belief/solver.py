@@ -152,7 +152,7 @@ class StateSolver:
         return float(scores[row].sum()) - float(self._penalties(row[np.newaxis])[0])
 
     def _penalties(self, rows: Bools) -> Floats:
-        """(K,) what states, one row (n,) each, lose by the soft clauses that they break [nats]."""
+        """Penalties (K,) of states (K, n) for the soft clauses that they break [nats]."""
         columns: dict[int, Bools] = dict(enumerate(np.ascontiguousarray(rows.T)))
 
         def column(i: int) -> Bools:
@@ -223,7 +223,7 @@ class StateSolver:
 
     def _control(self, scores: Floats, floor: float, options: list[str],
                  ) -> tuple[Any, list[int]]:
-        """A solver for the states whose score is at least ``floor``, and the atoms' literals."""
+        """Solver for the states with a score of at least ``floor``, and the atoms' literals."""
         import clingo
         control: Any = clingo.Control(['--warn=none', *options])
         units = self._units(scores)
@@ -262,7 +262,7 @@ class StateSolver:
 
 
 def add_rules(backend: Any, theory: Theory, atoms: Sequence[int], head: list[int]) -> list[int]:
-    """Rules for clasp: what breaks a hard clause or a group makes ``head`` true; [] forbids it.
+    """Rules for clasp that make ``head`` true if a hard clause or group is broken; [] forbids it.
 
     Returns:
         The literals of all variables: ``atoms``, and those of the definitions.

@@ -86,7 +86,7 @@ class Rules:
         return good
 
     def penalties(self, values: Bools) -> Floats:
-        """(K,) what the broken soft constraints cost [nats]."""
+        """Penalties (K,) of the broken soft constraints [nats]."""
         full = self._complete(values)
         found = ((full @ self._clash_costs) * full).sum(axis=1, dtype=np.float64)
         if len(self._costs):
@@ -95,7 +95,7 @@ class Rules:
 
 
 Parts = Sequence[tuple[NDArray[np.intp], Rules]]
-"""Groups of atoms that nothing ties to each other: columns, and their constraints."""
+"""Independent groups of atoms: their columns, and their constraints."""
 
 
 def first_sample(p: Floats, parts: Parts, k: int, rng: np.random.Generator,
@@ -172,7 +172,7 @@ class Proposals:
         self._partners, self._degree = _partners(atoms)
 
     def focus(self, values: Bools) -> Floats:
-        """(n,) how likely atoms are to be flipped, added up: those in doubt above all."""
+        """Cumulative probabilities (n,) of flipping each atom: doubtful atoms are flipped most."""
         p = values.mean(axis=0)
         focus = np.sqrt(p * (1.0 - p)) + 0.05
         return np.asarray(np.cumsum(focus / focus.sum()))
@@ -212,7 +212,7 @@ class Proposals:
 
 def sample_states(scores: Floats, atoms: Sequence[Atom], rules: Rules, k: int,
                   rng: np.random.Generator, steps: int = 2 * FIRST_STEPS) -> Bools:
-    """States of a theory, each as often as its score says.
+    """Sample states of a theory in proportion to their scores.
 
     Args:
         scores: (n,) what each atom adds to the log weight when true [nats].

@@ -90,11 +90,11 @@ class Theory:
         object.__setattr__(self, 'number', {a: i for i, a in enumerate(self.atoms)})
 
     def values(self, state: State) -> list[bool]:
-        """The values of all variables in a state, those of ``definitions`` included."""
+        """Values of all variables in a state, including those of ``definitions``."""
         return self.complete([atom in state for atom in self.atoms])
 
     def complete(self, values: Iterable[bool]) -> list[bool]:
-        """The values of all variables, from those of the atoms."""
+        """Values of all variables, computed from those of the atoms."""
         found = [bool(value) for value in values]
         found += [all(found[i] is wanted for i, wanted in parts) for parts in self.definitions]
         return found
@@ -126,7 +126,7 @@ class Theory:
                    for item in self.broken(state))
 
     def without(self, atoms: set[Atom]) -> Theory:
-        """The theory without some atoms, as far as that lets it say the same about the others.
+        """The theory without some atoms, as far as it says the same about the others.
 
         An atom can go if to be false never breaks anything: then whatever is possible for the
         others with it is so without it.

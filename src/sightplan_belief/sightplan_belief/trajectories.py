@@ -39,7 +39,7 @@ _SURPRISE = 6.0
 _ANOTHER_KIND = 0.2
 """Probability that an unknown model has generic rates, not those of the published models."""
 _LEAST = 1e-4
-"""An action never does nothing less often than this."""
+"""Smallest probability that an action does nothing."""
 _VERDICTS = {Verdict.YES: 0, Verdict.NO: 1, Verdict.UNPARSED: 2, Verdict.UNKNOWN: 3}
 
 
@@ -188,7 +188,7 @@ class History:
         self.sights.see(self._looks - 1, visible)
 
     def answer(self, column: int, item: Evidence, same_picture: bool = False) -> None:
-        """An answer about the picture looked at last."""
+        """Take in an answer about the last picture."""
         verdict = _VERDICTS[item.verdict]
         extra = (0.0, 0.0)
         name = item.atom.predicate
@@ -226,7 +226,7 @@ class History:
                                      _SURPRISE if self.executed else CERTAIN))
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
-        """An action, and what the world said."""
+        """Take in an action, and the world's feedback."""
         reliability = self._rates.action(action.name)
         nothing = min(max(reliability.no_op + reliability.slip, _LEAST), 0.5)
         chances, kept = [1.0 - nothing, nothing], [np.zeros(0, np.intp)] * 2

@@ -63,7 +63,7 @@ class Case:
     cost: float
 
     def speaks(self, visible: Collection[str]) -> bool:
-        """Whether a look is about it: what the thing is said to be seen in is in view."""
+        """Whether an observation is about the case: the holder of the thing is in view."""
         return not self.in_view or self.others <= set(visible)
 
     def applies(self, state: State, visible: Collection[str]) -> bool:
@@ -99,7 +99,7 @@ def check_rule(rule: VisibilityRule, arities: Mapping[str, int]) -> None:
 
 
 def cases_of(rule: VisibilityRule, atoms: Collection[Atom]) -> list[Case]:
-    """A rule, for each atom of its first literal; those with literals about others are left out.
+    """Cases of a rule, for each atom of its first literal; those with unknown atoms are left out.
 
     Raises:
         ValueError: the rule has no such form.
@@ -159,7 +159,7 @@ class Visibility:
         self._acts.append(action)
 
     def see(self, look: int, visible: Collection[str]) -> None:
-        """Take in what is in view at a look."""
+        """Take in what is in view in a new picture."""
         for number, case in enumerate(self._cases):
             if (case.thing in visible) is not case.in_view and case.speaks(visible):
                 self._against.setdefault(number, []).append(look)
@@ -171,7 +171,7 @@ class Visibility:
 
     def _compare(self, earlier: int, before: frozenset[str], action: Action, look: int,
                  now: frozenset[str]) -> None:
-        """Take in which things an action on what hides them brought into view, or out of it."""
+        """Note the things that one action on what hides them brought into view, or out of it."""
         touched = self._model.may_set(action)
         by_thing: dict[str, list[int]] = {}
         for number, case in enumerate(self._cases):
@@ -183,7 +183,7 @@ class Visibility:
             self._hid.setdefault(tuple(numbers), []).append(earlier if thing in now else look)
 
     def costs(self, seen: Bools) -> Floats:
-        """(K,) what speaks against each trajectory [nats]; a case counts once, for views persist.
+        """Cost (K,) of each trajectory [nats]; a case counts once, as views persist.
 
         What a door brought into view, or out of it, without hiding it counts as what is in view in
         spite of one. In walks through 84 homes of household, 4 of 1,627 things that were elsewhere
@@ -203,7 +203,7 @@ class Visibility:
         return total
 
     def _holds(self, number: int, seen: Bools) -> Bools:
-        """(looks, K) whether a case holds in states (looks, K, n)."""
+        """For each picture and state (looks, K, n), whether a case holds: (looks, K)."""
         return self._tests[number](seen.reshape(-1, seen.shape[2])).reshape(seen.shape[:2])
 
 

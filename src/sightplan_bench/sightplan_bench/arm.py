@@ -48,7 +48,7 @@ MOVES = 'moves.jsonl'
 """File in a run's directory with one line per episode: the outcome of each of its moves."""
 
 GROUPS = {'perceive': ('perceive', 'verify'), 'plan': ('plan',)}
-"""Phases of a skill by what they are; all others are motions."""
+"""Phases of a skill by group; all other phases are motions."""
 
 _OF_MOTION = ('ArmStoppedError: ', 'StoppedError: ', 'WorldError: ')
 """Beginnings of error messages that arm and table may have caused."""
@@ -81,7 +81,7 @@ class Arguments:
 
 
 class MovesLog(EventHandler):
-    """A Recorder that keeps what became of each move: the world's own report, and the truth.
+    """Recorder of the outcome of each move: the world's own report, and the truth.
 
     Args:
         path: of the file; a line is added when an episode ends.
@@ -98,7 +98,7 @@ class MovesLog(EventHandler):
         self._episode, self._moves, self._reported = event.spec.id, [], 0
 
     def on_stepped(self, event: Stepped) -> None:
-        """Keep what became of a move."""
+        """Record the outcome of a move."""
         self._note(self._world.last_outcome())
 
     def on_ended(self, event: EpisodeEnded) -> None:
@@ -124,7 +124,7 @@ class MovesLog(EventHandler):
 
 
 def read_moves(path: Path) -> dict[str, list[dict[str, Any]]]:
-    """Moves by episode; of an episode that was repeated those of the last time."""
+    """Moves by episode; of a repeated episode, those of its last run."""
     return {line.data['episode_id']: line.data['moves'] for line in Journal(path).read()}
 
 
@@ -287,7 +287,7 @@ def _settings(arguments: Arguments) -> list[Any]:
 
 
 def _run_all(runs: Sequence[Any], jobs: int) -> list[str]:
-    """Run splits in processes of their own, and show how far they are; what failed, in words.
+    """Run splits in processes of their own, and show progress; returns failures, in words.
 
     Raises:
         InputError: a split cannot be run with these settings.

@@ -184,7 +184,7 @@ KINDS: dict[str, Kind] = {
 
 def random_problem(domain: Domain, blocks: int, columns: int, rng: random.Random,
                    name: str) -> Problem:
-    """A random state of so many blocks, without a goal."""
+    """A random state of a number of blocks, without a goal."""
     names = [f'b{number}' for number in range(blocks)]
     places = [f'c{number + 1}' for number in range(columns)]
     stacks: list[list[str]] = [[] for _ in places]

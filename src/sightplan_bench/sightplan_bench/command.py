@@ -1,4 +1,4 @@
-"""``sightplan bench``: medians of what costs time, as one JSON object.
+"""``sightplan bench``: median durations of costly parts, as one JSON object.
 
 No figure passes or fails: speed is measured, tests never assert it. Every figure is a median over
 repetitions on the machine at hand; compare figures of one run, not single times.
@@ -140,7 +140,7 @@ def bench_embedded(size: Size) -> dict[str, Any]:
 
 
 def bench_planner(size: Size) -> dict[str, Any]:
-    """Milliseconds per plan on the hard split, nothing cached."""
+    """Milliseconds per plan on the hard split, without any cache."""
     from sightplan.planning.symbolic import FastDownwardPlanner
     domain = load_domain(size.domain)
     problems = domain.split_problems('hard')[:2 * size.repeats + 1]
@@ -231,7 +231,7 @@ def bench_recording(size: Size) -> dict[str, Any]:
 
 
 class _Events:
-    """A Recorder that keeps what it takes."""
+    """Recorder that keeps all events."""
 
     def __init__(self) -> None:
         self.taken: list[Any] = []
@@ -380,7 +380,7 @@ def bench_ros_ground(size: Size) -> dict[str, Any]:
 
 
 def bench_ros_episodes(size: Size) -> dict[str, Any]:
-    """Episodes per minute of the whole graph, its start and end included and apart."""
+    """Episodes per minute of the whole graph, with and without its start and end."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / 'run'
         start = time.perf_counter()

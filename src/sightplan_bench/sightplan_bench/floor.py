@@ -151,7 +151,7 @@ class Grid:
 
     @classmethod
     def near(cls, tokens: int) -> Grid:
-        """The grid of at most 2:1 whose number of tokens is nearest; of those the squarest."""
+        """The grid of at most 2:1 with the nearest number of tokens; of several, the squarest."""
         fits = [cls(height, width) for height in range(1, math.isqrt(2 * tokens) + 2)
                 for width in range(height, 2 * height + 1)]
         return min(fits, key=lambda grid: (abs(grid.tokens - tokens), grid.width / grid.height))

@@ -36,7 +36,7 @@ BATCH = 2000
 """Trajectories of one random stream; results do not depend on the number of processes."""
 
 SAMPLES = 97
-"""Times at which the judge looks at a trajectory, besides its points."""
+"""Number of times at which the judge checks a trajectory, besides its points."""
 
 TOLERANCE = 1e-7
 """Tolerance of the judge for rounding of positions [rad, m] and velocities [rad/s]."""
@@ -225,7 +225,7 @@ def _origin(joint: Any) -> Vector:
 
 
 class Judge:
-    """Says whether trajectories keep to the limits, by dense sampling.
+    """Judge of trajectories by dense sampling: do they keep to the limits?
 
     Args:
         robot: its configuration.
@@ -370,7 +370,7 @@ class TrialGenerator:
     # --- sound ones and such that graze a limit -----------------------------------------------
 
     def _plausible(self) -> JointTrajectory:
-        """Smoothly from rest to rest within a part of what the arm can do, perhaps by a detour."""
+        """A smooth trajectory from rest to rest within a part of the limits, maybe by a detour."""
         start, way, bend = self._ways(self._inside)
         return self._smooth(start, way, bend, float(self._rng.uniform(0.3, 1.02)))
 
@@ -438,7 +438,7 @@ class TrialGenerator:
         return _trajectory(times, trajectory.positions, trajectory.velocities)
 
     def _broken(self) -> JointTrajectory:
-        """A sound trajectory with one thing spoilt."""
+        """A sound trajectory with one defect."""
         rng, trajectory = self._rng, self._plausible()
         times, q, v = (trajectory.times_s.copy(), trajectory.positions.copy(),
                        trajectory.velocities.copy())
@@ -527,7 +527,7 @@ def _trajectory(times: Any, q: Vector, v: Vector) -> JointTrajectory:
 
 def postures_in_box(robot: RobotConfig, rng: np.random.Generator, count: int,
                     ) -> tuple[Vector, Vector]:
-    """Random postures whose checked points are in the box, and such that graze one of its sides.
+    """Random postures whose checked points are in the box, and others that graze a side of it.
 
     Returns:
         (count, N) and (count, N) [rad].

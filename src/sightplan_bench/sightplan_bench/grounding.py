@@ -150,7 +150,7 @@ class Meter:
             self._cuda.empty_cache()
 
     def seconds(self, call: Callable[[], Any], times: int = 1) -> float:
-        """Seconds of a call, the mean over so many, by the clock for comparisons."""
+        """Mean seconds of a call, over a number of calls, for comparisons."""
         self.wait()
         now = time.process_time if self.clock == 'cpu' else time.perf_counter
         start = now()
@@ -160,7 +160,7 @@ class Meter:
         return (now() - start) / times
 
     def measure(self, call: Callable[[], Any], repeats: int) -> tuple[dict[str, Any], Any]:
-        """Medians of a call, its peak memory, and what it gave last.
+        """Median times of a call, its peak memory, and its last result.
 
         Returns:
             ``ms`` (by the clock for comparisons), ``wall_ms``, ``cpu_ms``, all times of the
@@ -257,7 +257,7 @@ def measure_rates(shape: Shape, rows: int, device: str, dtype: str,
 
 
 def _best(call: Callable[[], Any], meter: Meter, at_least_s: float) -> float:
-    """Seconds of a call: least of 5 measurements of so long each, after a warm-up."""
+    """Least seconds of a call in 5 measurements of a given duration, after a warm-up."""
     call()
     once = max(meter.seconds(call), 1e-6)
     times = max(1, round(at_least_s / once))
@@ -360,7 +360,7 @@ def describe_device(device: str) -> dict[str, Any]:
 
 
 def _driver() -> str | None:
-    """Version of the card's driver; None where no tool tells."""
+    """Version of the card's driver; None if it cannot be found out."""
     tool = shutil.which('nvidia-smi')
     if tool is None:
         return None

@@ -39,7 +39,7 @@ _START_S, _EPISODE_S = 180.0, 120.0
 
 
 class _Driver(Node):
-    """Runs episodes, as the node ``experiment`` does, and records nothing."""
+    """Node that runs episodes like the node ``experiment``, and records nothing."""
 
     def __init__(self) -> None:
         super().__init__('bench_hearing')
@@ -50,7 +50,7 @@ class _Driver(Node):
         self._agent = ActionCaller(self, RunEpisode, names.RUN_EPISODE, names.AGENT)
 
     def run(self, number: int) -> str:
-        """Run an episode; returns what went wrong with it, '' for nothing.
+        """Run an episode; returns its error, '' for none.
 
         A node that was started again a moment ago is not known here yet: then it is told at once
         that it went away, and asked once more.

@@ -1,4 +1,4 @@
-"""Trials of ``sightplan bench hearing``: what is noted of each killed node."""
+"""Trials of ``sightplan bench hearing``: a record of each killed node."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def environment(logs: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def graph_process(module: str, arguments: Sequence[str], logs: Path,
                   **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """The process that starts and stops the nodes; what it says is in ``up.log``.
+    """Process that starts and stops the nodes; its output is in ``up.log``.
 
     Args:
         module: is run, with the id of this process as its first argument.

@@ -65,7 +65,7 @@ LEAST_PIXELS = 150
 ERRORS = {'calibration_error_mm': 2.0, 'calibration_error_deg': 0.2, 'depth_noise_mm': 2.0}
 """Errors of the camera, unless the world's options set others."""
 SETTLE_S = 0.5
-"""A thing must have been held for so long."""
+"""Time for which a thing must have been held to count as lifted [s]."""
 
 _EXAMPLES = """\
 examples:
@@ -190,7 +190,7 @@ class Scenes:
         self._world = world
 
     def show(self, seed: int) -> Sight | None:
-        """The scene of a seed; None if nothing on the table can be named and grasped."""
+        """Scene of a seed; None if nothing on the table can be named and grasped."""
         from sightplan_belief.pointing import propose_pieces
         from sightplan_sim.tabletop.graspable import is_graspable
         from sightplan_sim.tabletop.table import sample_table
@@ -249,7 +249,7 @@ class Choosers:
         return (found.mask if found.mask is not None else found.regions[0]), figures
 
     def tell(self, right: bool | None) -> None:
-        """Say whether what was chosen last is the thing named."""
+        """Tell the last chooser whether its choice was the named thing."""
         name, found = self._last
         if self._plan.knowledge == 'told':
             self._pointer(name).learn(found, right)
@@ -330,7 +330,7 @@ class Bench:
         return line
 
     def _grasp(self, sight: Sight, where: Mask | Region) -> dict[str, Any]:
-        """Take what was chosen, from the scene as it was, and see what became of it."""
+        """Grasp the choice, from the scene as it was, and return the outcome."""
         world = self._world
         world.reset(sight.table)
         cpu_s, arm_s = time.process_time(), world.arm.now_s()
@@ -515,7 +515,7 @@ def _available() -> tuple[str, ...]:
 
 
 def _take_up(out: Path, plan: Plan) -> Journal:
-    """The journal of a run; begins it, or goes on with it.
+    """Open the journal of a run, new or to be continued.
 
     Raises:
         InputError: another plan was begun there.

@@ -108,7 +108,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def measure(arguments: Arguments) -> Result:
-    """Read all inputs, and print what became of them."""
+    """Read all inputs, and print the results."""
     if arguments.count < 1 or arguments.workers < 1 or arguments.first < 0:
         raise InputError('--count and --workers must be at least 1, --first at least 0')
     kinds = tuple(kind for kind in KINDS if kind in (arguments.only or KINDS))

@@ -62,7 +62,7 @@ def grounder_process() -> Iterator[None]:
 
 @contextlib.contextmanager
 def spinning_node(make: Callable[[], N]) -> Iterator[N]:
-    """A node of this process whose executor spins in a thread."""
+    """A node of this process with an executor in a thread."""
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)  # Ctrl-C is the caller's
     sys.setswitchinterval(SWITCH_S)  # as nodes do
     node = make()

@@ -1,4 +1,4 @@
-"""``sightplan bench safety``: what becomes of a moving arm when something dies or stops it.
+"""``sightplan bench safety``: behaviour of a moving arm when a process dies or a stop is sent.
 
 A ROS graph of its own with simulated hardware in real time: ``sim_bridge`` in the namespace of
 the hardware, ``arm_bridge`` in front of it, and the nodes that an episode needs. Three parts:
@@ -139,7 +139,7 @@ def conditions(arguments: Arguments) -> dict[str, Any]:
 
 
 def read_trials(journal: Journal, results: Results, given: Mapping[str, Any]) -> None:
-    """Take what was measured before, from a journal that is open; repairs what a crash left.
+    """Take in earlier results from an open journal, and repair what a crash left.
 
     Args:
         journal: of the trials.
@@ -179,7 +179,7 @@ def _kinds(arguments: Arguments) -> list[tuple[str, int]]:
 
 def _session(arguments: Arguments, given: Mapping[str, Any], out: Path,
              results: Results, note: Callable[[str, Any], None], stop: Stopped) -> str:
-    """Make trials on one graph as long as it hears; returns what broke it off, '' for nothing."""
+    """Make trials on one graph as long as it works; returns what broke it, '' for nothing."""
     before, began = _wanted(arguments, results), time.monotonic()
     bench: Bench | None = None
     with contextlib.ExitStack() as stack:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from sightplan_bench.safety_node import Bench
 
 NODES = 'nodes.log'
-"""File of what they say."""
+"""File of the nodes' output."""
 
 HARDWARE, ARM_BRIDGE, AGENT, GROUNDER = 'hardware', 'arm_bridge', 'agent', 'grounder'
 WATCHER = 'arm_watcher'
 START_S = 120.0
-"""Nodes may take so long to start [s]."""
+"""Longest time for which nodes may take to start [s]."""
 
 
 class Processes:
@@ -91,7 +91,7 @@ def camera_pid(pid: int) -> int | None:
 
 
 def graph_commands(folder: Path, robot: str) -> dict[str, Sequence[str]]:
-    """Commands of the nodes, as the graph file has them: those that an arm needs."""
+    """Commands of the nodes that an arm needs, as in the graph file."""
     from sightplan.graphs.graph import find_graph
     from sightplan.graphs.up import command
     script = folder / 'script.json'
@@ -112,7 +112,7 @@ def graph_commands(folder: Path, robot: str) -> dict[str, Sequence[str]]:
 
 
 def beater(node: str, needs: Sequence[str]) -> list[str]:
-    """Command of a node that does nothing but say that it lives."""
+    """Command of a node that only sends heartbeats."""
     return [sys.executable, '-m', 'sightplan_bench.safety_node', node, *needs]
 
 

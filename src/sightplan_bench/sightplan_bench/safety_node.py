@@ -188,7 +188,7 @@ class Bench(Node):
             caller.wait_until_there(timeout_s)
 
     def await_world(self, timeout_s: float) -> None:
-        """Wait until arm_bridge, which was started anew, knows this process and its stop.
+        """Wait until the restarted arm_bridge knows this process and its stop.
 
         Raises:
             DeadlineError: it does not in time.
@@ -242,7 +242,7 @@ class Bench(Node):
         return result
 
     def begin(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Call something in a thread of its own."""
+        """Call a function in a thread of its own."""
         return self._pool.submit(call, *arguments)
 
     # Everything that might move the arm.
@@ -312,7 +312,7 @@ _HARMLESS = {f'sensor_msgs/msg/{kind}' for kind in ('JointState', 'Image', 'Came
     'sightplan_interfaces/msg/Heartbeat', 'sightplan_interfaces/msg/Belief',
     'sightplan_interfaces/msg/ArmStatus',
     'rcl_interfaces/msg/ParameterEvent', 'rosgraph_msgs/msg/Clock'}
-"""Types of topics: what is measured, and what is sent in the barrage."""
+"""Types of topics that are only measured, or are part of the barrage."""
 
 
 class HeartbeatNode(Node):

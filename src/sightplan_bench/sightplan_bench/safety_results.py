@@ -103,7 +103,7 @@ class Results:
     seconds: float = 0.0
 
     def take(self, line: Mapping[str, Any]) -> None:
-        """Add what a line of the trials tells: an object with one field, by which it is known."""
+        """Add a line of the trials: an object with one field, whose name is the kind of result."""
         ((kind, data),) = line.items()
         match kind:
             case 'kill':
@@ -163,7 +163,7 @@ class Results:
 
     @property
     def good(self) -> bool:
-        """Whether nothing moved that should not, and everything held in time."""
+        """Whether nothing moved against the rules, and everything held in time."""
         return (all(k.still_ms <= LIMIT_MS and not k.moved_again and k.refused
                     for k in self.kills)
                 and all(not s.moved and s.still_after_rearm for s in self.stops))

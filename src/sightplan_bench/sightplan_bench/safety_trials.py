@@ -86,7 +86,7 @@ def standstill(samples: Sequence[Any], since_s: float, until_s: float,
 
 
 class BrokenGraphError(Exception):
-    """The graph does not do what the trials need."""
+    """Raised if the graph does not do what the trials need."""
 
 
 class NotMadeError(Exception):
@@ -125,7 +125,7 @@ class Trials:
         self._episodes = 0
 
     def kills(self, kind: str, count: int) -> None:
-        """Kill a kind of process until that was done so many times."""
+        """Kill a kind of process until there are enough kills."""
         if self._results.count(kind) >= count:
             return
         if kind in _WITH_AGENT and self._processes.commands[AGENT] != self._agent:
@@ -135,7 +135,7 @@ class Trials:
                      lambda: ('kill', dataclasses.asdict(self._kill(kind))))
 
     def stops(self, count: int) -> None:
-        """Stop the arm until that was done so many times.
+        """Stop the arm until there are enough stops.
 
         While it works, while it parks in a reset, and at rest.
         """
@@ -147,7 +147,7 @@ class Trials:
             self._await_motion(self._go(), 0.0)  # the last one ends, too
 
     def moves(self, count: int) -> None:
-        """Move blocks until that was done so many times."""
+        """Move blocks until there are enough moves."""
         if self._results.moves.total() >= count:
             return
         bench, since_s = self._bench, time.monotonic()
@@ -382,7 +382,7 @@ class Trials:
         return self._rng.choice(actions)
 
     def _await_motion(self, running: Future[Any], further_s: float) -> None:
-        """Wait until the arm moves, and so much longer, and until it moves then.
+        """Wait until the arm moves, then for some time, and until it moves again.
 
         Raises:
             NotMadeError: the action is over before.

@@ -38,7 +38,7 @@ EVERY = 20
 WARM = 500
 """Episodes after which the memory of a node may grow no more."""
 PACE = 100
-"""Episodes at the beginning and at the end whose pace is compared."""
+"""Number of episodes at the beginning and at the end whose pace is compared."""
 MOST_GROWTH, LEAST_PACE = 0.05, 0.95
 SAMPLES, RESULT = 'samples.jsonl', 'soak.json'
 
@@ -54,7 +54,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def measure(arguments: Arguments) -> Result:
-    """Run what is missing, and hold the result against the bounds."""
+    """Run the missing episodes, and compare the result with the bounds."""
     if arguments.episodes < 1 or arguments.bags_kept < 1:
         raise InputError('--episodes and --bags-kept must be 1 or more')
     out = user_path(arguments.out)
@@ -97,7 +97,7 @@ def episodes(arguments: Arguments) -> list[EpisodeSpec]:
 
 
 def _run(arguments: Arguments, out: Path, specs: Sequence[EpisodeSpec]) -> str:
-    """Run what is missing; returns what broke it off, '' for nothing."""
+    """Run the missing episodes; returns the reason of an interruption, '' for none."""
     from sightplan_bench.soak_graph import SoakGraph
     out.mkdir(parents=True, exist_ok=True)
     session = 1 + max((sample.session for sample in read_samples(out / SAMPLES)), default=-1)
@@ -125,7 +125,7 @@ def _run(arguments: Arguments, out: Path, specs: Sequence[EpisodeSpec]) -> str:
 
 def outcome(planned: Sequence[str], lines: Sequence[Mapping[str, Any]],
             samples: Sequence[Sample], kept: int | None, by_cpu: bool = False) -> dict[str, Any]:
-    """Hold what happened against the bounds.
+    """Compare the samples with the bounds.
 
     Args:
         planned: ids of the episodes.

@@ -141,7 +141,7 @@ class SoakGraph:
 
 
 class _Process:
-    """A process, as /proc tells of it."""
+    """A process, by its data in /proc."""
 
     def __init__(self, pid: int) -> None:
         """Read the process's data from ``/proc``.

@@ -1,4 +1,4 @@
-"""Arguments and samples of ``sightplan bench soak``: what is asked for, and what is measured."""
+"""Arguments and samples of ``sightplan bench soak``."""
 
 from __future__ import annotations
 

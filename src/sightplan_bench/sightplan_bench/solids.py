@@ -27,7 +27,7 @@ SPARSE_M = 0.01
 """Largest error of a distance, as points on the surfaces are this far apart [m]."""
 
 TOUCHING_M = 0.005
-"""Links that are never farther apart than this cannot be moved apart."""
+"""Distance that two links must exceed in some posture to count as separable [m]."""
 
 _POSTURES = 60
 _GRID = np.linspace(-1.0, 1.0, 5)

@@ -88,7 +88,7 @@ class Timed:
         return result
 
     def learn(self, context: Any, *arguments: Any) -> Any:
-        """Take in what became of it."""
+        """Pass an action's feedback to the method, and measure its time."""
         result, ms = self._time(self._policy.learn, context, *arguments)
         self.step_ms.append(self._decided_ms + ms)
         return result
@@ -183,7 +183,7 @@ def memory() -> dict[str, Any]:
 
 
 def _peak_mib() -> float:
-    """The most memory that this process had so far [MiB] (Linux: VmHWM)."""
+    """Largest memory of this process so far [MiB] (Linux: VmHWM)."""
     found = re.search(r'VmHWM:\s+(\d+) kB', Path('/proc/self/status').read_text('utf-8'))
     assert found is not None
     return int(found.group(1)) / 1024.0

@@ -1,4 +1,4 @@
-"""``sightplan bench sweep``: sweeps that are killed, and what more workers are worth.
+"""``sightplan bench sweep``: sweeps that are killed, and the gain by more workers.
 
 The first part runs a sweep of ``noisy_oracle`` episodes once undisturbed and once with workers,
 and the command itself, killed (SIGKILL) at random moments; the command is given again until it is
@@ -68,7 +68,7 @@ class Killed:
 
 
 def write_sweep(path: Path, episodes: int, split: str = 'medium') -> None:
-    """Write a sweep of so many quick episodes: three quarters ground, a quarter belief."""
+    """Write a sweep of a number of quick episodes: three quarters ground, a quarter belief."""
     quarter = episodes // 4
     path.write_text(json.dumps({
         'base': {'domain': 'blocksworld', 'table': 'gpt-4.1', 'world_options.pictures': 'none',
@@ -137,7 +137,7 @@ def killed_sweep(file: Path, out: Path, kills: int, seed: int, jobs: int = 2,
 
 
 def plain_sweep(file: Path, out: Path, jobs: int) -> tuple[dict[str, Any], float, bytes]:
-    """Run a sweep undisturbed; what it printed, its wall-clock seconds, and its metrics."""
+    """Run a sweep undisturbed; returns its output, its wall-clock seconds, and its metrics."""
     start = time.perf_counter()
     done = subprocess.run(command(file, out, jobs), capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - start
@@ -156,7 +156,7 @@ def busy_seconds(out: Path) -> float:
 
 def scaling(folder: Path, episodes: int, rounds: int, jobs: Sequence[int] = (1, 2),
             ) -> dict[str, Any]:
-    """Episodes per minute with some numbers of workers, in turns; medians of so many rounds.
+    """Episodes per minute with different numbers of workers, in turns: medians over rounds.
 
     ``with_start`` counts from the start of the command to its end; without it, from the first
     worker's taking up of a run to the last episode. ``speedup_of_the_machine`` is what plain work
@@ -188,7 +188,7 @@ def scaling(folder: Path, episodes: int, rounds: int, jobs: Sequence[int] = (1, 
 
 
 def _plain_work(processes: int) -> float:
-    """Wall-clock seconds of so many processes that count, at the same time [s]."""
+    """Wall-clock seconds of a number of processes that count at the same time."""
     start = time.perf_counter()
     running = [subprocess.Popen([sys.executable, '-c', _WORK]) for _ in range(processes)]
     for process in running:
@@ -204,7 +204,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def measure(arguments: Arguments) -> Result:
-    """Measure; 1 if something was lost or made twice."""
+    """Run the benchmark; returns 1 if an episode was lost or made twice."""
     result: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""Confusion tables: how often a model says yes to true and to false atoms, per predicate.
+"""Confusion tables: P(yes) of a model for true and for false atoms, per predicate.
 
 Rates of "yes" are among answers of yes or no, those of "unknown" (of a model that may say so)
 among readable answers. Two sources: the tables of 16 real models that lie in ``data/`` (taken from
@@ -241,7 +241,10 @@ def _rates(row: _Row, pseudo_count: float,
 
 
 def _smooth(rate: float | None, n: float, pseudo_count: float) -> float | None:
-    """The rate after ``pseudo_count`` more answers of either kind; unknown n changes nothing."""
+    """The rate after adding ``pseudo_count`` answers of either kind.
+
+    An unknown n changes nothing.
+    """
     if rate is None or not n:
         return rate
     return (rate * n + pseudo_count) / (n + 2.0 * pseudo_count)

@@ -117,7 +117,7 @@ class Network(Trunk):
     at: Tensor
 
     def look(self, picture: Tensor) -> Seen:
-        """Pictures, (B, CHANNELS, HEIGHT, WIDTH), to what is known of their places."""
+        """Features of the places of pictures (B, CHANNELS, HEIGHT, WIDTH)."""
         stem, _, maps = self.maps(picture)
         four = maps[0]
         fine = self.fine(F.pixel_shuffle(self.finer(four), 2) + self.finest(stem))
@@ -140,7 +140,7 @@ class Network(Trunk):
         return self.colour(torch.cat([own, around], -1))  # type: ignore[no-any-return]
 
     def find(self, seen: Seen, count: int) -> tuple[Tensor, Found]:
-        """The likeliest things: where their centres are, and what they are; see ``at_centres``."""
+        """The likeliest things, with their centres; see ``at_centres``."""
         at = peaks(seen.dense[:, 0], count)
         return at, self.at_centres(seen, at)
 

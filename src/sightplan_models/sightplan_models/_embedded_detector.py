@@ -38,7 +38,7 @@ from sightplan_models._locator_pictures import Frame, channels, fit, put_depth, 
 
 WEIGHTS_FILE, SETTINGS_FILE = 'detector.safetensors', 'detector.json'
 MOST = 28
-"""Most likely centres that are looked at."""
+"""Largest number of candidate centres."""
 SAME, ALIKE = 0.45, 0.7
 """Boxes of one category, or of any two, that overlap by more (intersection over union) are the
 same thing."""
@@ -260,7 +260,7 @@ def overlap(one: Sequence[float] | NDArray[np.float64],
 
 
 def _in_picture(box: list[float], frame: Frame) -> tuple[float, float, float, float]:
-    """A box in what is seen, in unit coordinates, as one of the picture."""
+    """Box in unit coordinates of the network's input, converted to those of the picture."""
     (x1, y1), (x2, y2) = (frame.to_picture(x * WIDTH, y * HEIGHT)
                           for x, y in (box[:2], box[2:]))
     return min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)

@@ -42,7 +42,7 @@ _SEEN = WIDTH, HEIGHT
 _KEPT = 4
 """Encoded pictures that are kept, of some 4 MB each."""
 _INSIDE = 0.5
-"""Probability from which a place counts as part of what is meant."""
+"""Probability from which a place counts as part of the target."""
 _SMALLEST, _MOST = 3, 32
 """Cells of the heat map that make a place of its own, and most places of one reply."""
 
@@ -126,7 +126,7 @@ class EmbeddedLocator(ModelByKind):
 
     @answers(Locate)
     def locate(self, query: Locate, deadline: Deadline) -> LocateReply:
-        """Find something in a picture.
+        """Locate a target in a picture.
 
         Another attempt at the same is another view of the picture, see ``fit``.
 
@@ -144,7 +144,7 @@ class EmbeddedLocator(ModelByKind):
                            named=maps.named)
 
     def point(self, query: Locate) -> tuple[Region, tuple[float, float]]:
-        """The best point, and what its probability is calibrated from; see ``evidence``."""
+        """The best point, and the evidence for its probability; see ``evidence``."""
         score, inside, _, sight = self._maps(query, True)
         row, column = divmod(int(score.argmax()), score.shape[1])
         seen = evidence(score, inside, row, column)
@@ -166,7 +166,7 @@ class EmbeddedLocator(ModelByKind):
             return _Maps(score.masked_fill(sight.beside, 0.0), inside, named, sight)
 
     def _sight(self, query: Locate, depth_m: NDArray[np.float32] | None) -> _Sight:
-        """The encoded picture, as it is kept or anew."""
+        """The encoded picture, from the cache or new."""
         key = (_hash(query.image), '' if depth_m is None else _hash(depth_m), query.attempt)
         if key in self._sights:
             self._sights.move_to_end(key)
@@ -208,7 +208,7 @@ class EmbeddedLocator(ModelByKind):
         return (_box_region(_connected(inside >= level, row, column), frame, chance),)
 
     def _places(self, score: Tensor, inside: Tensor, frame: Frame) -> tuple[Region, ...]:
-        """A point of each connected part of what is meant; the best place if it has none."""
+        """A point of each connected part of the target; the best place if it has no part."""
         left, found = score.clone(), list[Region]()
         while len(found) < _MOST:
             row, column = divmod(int(left.argmax()), left.shape[1])

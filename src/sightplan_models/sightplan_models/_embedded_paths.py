@@ -1,4 +1,4 @@
-"""The reader of paths of the backend ``embedded``: which of two paths has more of something.
+"""Reader of paths of the backend ``embedded``: which of two paths has more of a property.
 
 A folder holds weights for pictures from above and in perspective, and ``paths.json``: their
 shapes, and for each descriptor by how much differences of two readings are off (standard
@@ -94,7 +94,7 @@ class PathReader(ModelByKind):
         self._lock = threading.Lock()
 
     def readings(self, picture: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """(7,): what is read of the path in a picture, see ``READINGS``.
+        """Properties (7,) read from a picture of a path; see ``READINGS``.
 
         Args:
             picture: (H, W, 3) uint8 RGB of one path on its map.

@@ -1,4 +1,4 @@
-"""The network that reads paths off pictures of maps, and how its maps become the seven numbers.
+"""Network that reads paths from pictures of maps, and the seven properties made of its maps.
 
 It is convolutional all through. For each cell of ``STRIDE`` by ``STRIDE`` pixels it tells how much
 of the path lies there (length), how many of its points, by how much it turns there, how many turns
@@ -101,7 +101,7 @@ class Network(nn.Module):
         self.head = nn.Conv2d(shape.width, 5, 1)
 
     def features(self, pictures: Tensor) -> Tensor:
-        """(N, width, h, w): what the maps are made of, of cells.
+        """Features (N, width, h, w) of cells, from which the maps are made.
 
         Args:
             pictures: (N, 3, H, W) float in [0, 1].

@@ -1,4 +1,4 @@
-"""The reader of boards of the backend ``embedded``: what stands in which cell, from one picture.
+"""Reader of boards of the backend ``embedded``: the content of each cell, from one picture.
 
 A folder holds its weights and ``config.json``: its ``model_type``, the networks' shape, and the
 colours that it knows by name. A picture is read once, whatever is asked about it; what was read of
@@ -56,7 +56,7 @@ _CELL = re.compile(r'\b([a-f])([1-6])\b')
 _EMPTY = frozenset({'empty', 'free'})
 _AROUND = frozenset({'a', 'an', 'any', 'at', 'board', 'cell', 'currently', 'field', 'in', 'is',
                      'located', 'now', 'on', 'placed', 'square', 'standing', 'the', 'there'})
-"""Words that may stand around what a question is about; others, such as "not", make it another."""
+"""Words that do not change a question's meaning; any other word, such as "not", does."""
 _UNREAD = 'This is no question about a cell of a board.'
 
 
@@ -207,7 +207,7 @@ class BoardReader(ModelByKind):
                            numbers.double().softmax(-1).numpy(), shades, corners)
 
     def _reading(self, image: NDArray[np.uint8], key: str, least: int) -> Reading:
-        """The reading of a picture, as it is kept or anew."""
+        """The reading of a picture, from the cache or new."""
         found = self._readings.pop((key, least), None) or self.read(image, least)
         self._readings[key, least] = found
         while len(self._readings) > _KEPT:

@@ -31,13 +31,13 @@ NUMBERS = 36
 LEVELS = 4
 """Copies of a picture, each half as large as the one before."""
 _FOUND = 2
-"""The copy that the finder looks at."""
+"""Size of the finder's copy of a picture."""
 
 _REACH, _RAISED = 0.85, 0.25
 """Cutout around a cell, in widths of the cell: half its side, and the offset of its middle above
 the cell's."""
 _REACH_MAP = 1.1
-"""Corners may be so far out, in halves of a picture."""
+"""Largest distance of corners from the middle, in halves of a picture."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Finder(nn.Module):
 
 
 def corners_of(heat: Tensor) -> Tensor:
-    """(B, 4, 2) pixels, of the picture as it was, of the corners that logits tell; see Finder."""
+    """Corners (B, 4, 2), in pixels of the original picture, by the finder's logits."""
     weight = heat.flatten(2).softmax(-1).view_as(heat)
     x = (weight.sum(2) * _places(heat.shape[3], WIDTH)).sum(-1)
     y = (weight.sum(3) * _places(heat.shape[2], HEIGHT)).sum(-1)
@@ -157,7 +157,7 @@ class Reader(nn.Module):
                                    nn.Linear(64, shape.shade))
 
     def forward(self, parts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Look at (N, 3, part, part) cells, from -1 to 1.
+        """Read cells (N, 3, part, part), from -1 to 1.
 
         Returns:
             (N, 9) logits: no cell, empty, and each of ``KINDS``; (N, NUMBERS) logits of a tile's
@@ -190,7 +190,7 @@ def levels(picture: Tensor) -> list[Tensor]:
 
 
 def small(copies: list[Tensor]) -> Tensor:
-    """The copy that the finder looks at."""
+    """The finder's copy of pictures."""
     return copies[_FOUND]
 
 

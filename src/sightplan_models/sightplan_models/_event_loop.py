@@ -49,12 +49,12 @@ class EventLoop:
         return not self._finish.alive
 
     def close(self) -> None:
-        """Cancel what is running, and end the thread."""
+        """Cancel running tasks, and end the thread."""
         self._finish()
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine in a loop of its own, and cancel what is under way when it ends.
+    """Run a coroutine in its own loop, and cancel the remaining tasks at its end.
 
     As ``asyncio.run``, but that starts a thread to end the loop's executor, which Python 3.12
     refuses while the process ends.

@@ -1,4 +1,4 @@
-"""Draws that are hashes of what they are about, and hang together on a picture.
+"""Draws that are hashes of their subjects, and are correlated on a picture.
 
 They are a Gaussian copula. What is drawn about an atom is Phi(z), with z the weighted sum of three
 independent standard normal draws: one that all atoms on the picture have in common, one for the

@@ -70,7 +70,7 @@ _IMPORT_FAILURES = (ImportError, OSError, RuntimeError, AttributeError)
 """Exceptions of importing a library that is missing or does not fit the others."""
 _FIRST_PIXELS = (480, 640, 3)
 _UNLIKELY = 1e-3
-"""A model that wants to say yes or no gives them a larger probability than this together."""
+"""Total probability of yes and no below which a model did not mean to say either."""
 _OPENED = re.compile(r'<think>\s*\Z', re.IGNORECASE)
 _OPENED_SOMEHOW = re.compile(
     r'[<\[\u25c1]\|?(?:begin_of_|start_)?(?:think|thinking|thought|reasoning)\|?[>\]\u25b7]\s*\Z',
@@ -441,7 +441,7 @@ class LocalModel(ModelByKind):
         return replies
 
     def _replies(self, masses: NDArray[np.float64], top: Sequence[int]) -> list[YesNoReply]:
-        """Replies of one token: the most probable one is what the model says.
+        """Replies of one token: the most probable one is the model's answer.
 
         One that begins the word "unknown" stands for it, where that may be said.
         """
@@ -450,11 +450,11 @@ class LocalModel(ModelByKind):
         return [_reply(text, row) for text, row in zip(said, masses.tolist(), strict=True)]
 
     def _read_for(self, prompt: GroundingPrompt) -> list[tuple[int, ...]]:
-        """The tokens whose probabilities are read: of yes, of no and, if offered, of unknown."""
+        """Tokens whose probabilities are read: yes, no and, if it is offered, unknown."""
         return [*self._groups, *([self._unknown] if prompt.unknown and self._unknown else [])]
 
     def _reasoned(self, text: Any, opened: str = '') -> YesNoReply:
-        """A reply with reasons; the probabilities are those of the first word of the answer.
+        """A reply with reasons; its probabilities are those of the answer's first word.
 
         ``opened``, the thought that the prompt has opened, is put before the text.
         """
@@ -521,7 +521,7 @@ class LocalModel(ModelByKind):
         return prefix, [ids[len(common):] for ids in whole]
 
     def _tail_ids(self, head: str, rest: str) -> tuple[int, ...]:
-        """Token ids of what follows the last special token of ``head``.
+        """Token ids of the text after the last special token of ``head``.
 
         That token stands before the text, so that the tokenizer treats its beginning as it does
         within a whole prompt.
@@ -569,7 +569,7 @@ class LocalModel(ModelByKind):
         self._warn_of_thoughts(foot, self._engine.probed)
 
     def _warn_of_thoughts(self, foot: str, masses: NDArray[np.float64]) -> None:
-        """Say so if the model's first word can hardly be yes or no: ``masses`` (N, 2)."""
+        """Warn if the model's first word can hardly be yes or no: ``masses`` (N, 2)."""
         found = _OPENED_SOMEHOW.search(foot)
         likely = float(masses.sum(1).max())
         if found is None and likely >= _UNLIKELY:
@@ -797,7 +797,7 @@ def folder(model: str) -> Path:
 
 
 def folder_identity(label: str, folder: Path, setting: str, kind: str = 'config') -> str:
-    """Name of a model's folder and hash of its weights; ``setting`` is what names the folder.
+    """Name of a model's folder, and hash of its weights; ``setting`` names the folder in errors.
 
     ``kind`` is the name of the JSON file that says what the model is.
 
@@ -864,7 +864,7 @@ def _hub_identity(options: Settings, model: Any) -> str:
 
 
 def _with_arithmetic(identity: str, options: Settings, dtype: str) -> str:
-    """An identity with what else makes other numbers of the same weights, but for float32."""
+    """Identity with all settings that change a model's numbers; float32 is not named."""
     extra = [] if dtype == 'float32' else [dtype]
     if options.quantisation != 'none':
         extra.append(options.quantisation)
@@ -963,7 +963,7 @@ def _hide_unfit_torchvision() -> str:
 
 @contextlib.contextmanager
 def _without_videos() -> Iterator[None]:
-    """Let processors be loaded without what prepares videos, which needs torchvision.
+    """Let processors load without their part for videos, which needs torchvision.
 
     Half of the processors of today take videos, too, and none of them is ever given one here.
     """
@@ -981,7 +981,7 @@ def _without_videos() -> Iterator[None]:
 
 
 class _NoVideos(dict[str, Any]):
-    """Stands where a processor keeps what prepares videos; empty where it is written as JSON."""
+    """Stand-in for a processor's part for videos; it is written as empty JSON."""
 
     model_input_names: tuple[str, ...] = ()
 
@@ -992,7 +992,7 @@ class _NoVideos(dict[str, Any]):
 
 
 def _install(error: BaseException, unfit: str) -> str:
-    """The command that installs what an error lacks."""
+    """Command that installs the library that an error misses."""
     python, text = sys.executable, str(error)
     if 'torchvision' in text.lower() or 'backend is not available' in text:
         torch = importlib.metadata.version('torch')

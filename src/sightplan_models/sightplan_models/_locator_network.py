@@ -35,7 +35,7 @@ _GROUP = 6.0
 place states and the thing's, in sizes of the thing."""
 _FREQUENCIES = 6
 CODE = 4 * _FREQUENCIES
-"""Numbers that say where a point is; see ``code``."""
+"""Number of features of a point's position; see ``code``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +169,14 @@ class Attention(nn.Module):
         self.memory = nn.Linear(width, 2 * width)
 
     def keys(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values of what is attended to: (B, N, width) to (B, heads, N, part)."""
+        """Keys and values of attended tokens: (B, N, width) to (B, heads, N, part)."""
         both = self.memory(memory).unflatten(-1, (2, self.heads, -1))
         key, value = both.permute(2, 0, 3, 1, 4)
         return key, value
 
     def forward(self, x: Tensor, keys: tuple[Tensor, Tensor], hidden: Tensor | None = None,
                 ) -> Tensor:
-        """(B, M, width) to the same; ``hidden``: (B, N) what is not to be attended to."""
+        """Attend: (B, M, width) to the same shape; ``hidden``: (B, N) tokens that are ignored."""
         query = self.query(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
         weight = query @ keys[0].transpose(-1, -2) / math.sqrt(query.shape[-1])
         if hidden is not None:
@@ -224,7 +224,7 @@ class Layer(nn.Module):
 
 
 class Trunk(nn.Module):
-    """Pictures to what is known of their places at several strides."""
+    """Convolutional trunk: pictures to features at several strides."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -251,7 +251,7 @@ class Trunk(nn.Module):
     grid: Tensor
 
     def maps(self, picture: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-        """(B, CHANNELS, HEIGHT, WIDTH), colours and depth from -1 to 1, to what is known.
+        """Features of pictures (B, CHANNELS, HEIGHT, WIDTH), colours and depth from -1 to 1.
 
         Returns:
             (B, stem, *MAP) the first map; (B, N, width) tokens of the coarsest map; and the maps
@@ -274,7 +274,7 @@ class Trunk(nn.Module):
 
 
 class Vision(Trunk):
-    """Pictures to what is known of their places, and of the likeliest things."""
+    """Encoder of pictures: features of places, and tokens of the likeliest things."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)
@@ -310,7 +310,7 @@ class Vision(Trunk):
         return Seen(fine.float(), pixel, tokens, self._things(maps, dense, at), at, dense, maps)
 
     def _things(self, maps: tuple[Tensor, ...], dense: Tensor, at: Tensor) -> Tensor:
-        """The tokens of what has its centre at some places of the map of stride 4."""
+        """Tokens of the things with centres at given places of the map of stride 4."""
         held = dense.detach()
         said = _take(held, at)
         x, y = self.at.flatten(1)[:, at] + said.permute(2, 0, 1)[1:3]

@@ -18,12 +18,12 @@ UNKNOWN = 0
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _LEAST, _LONGEST, _MOST = 3, 5, 40
 _MADE_UP = re.compile(r'(?:[bcdfghklmnprstvwz][aeiou]){1,3}')
-"""Words that training texts were strewn with (``training/locator_wording.py``) look so."""
+"""Pattern of made-up words in training texts (``training/locator_wording.py``)."""
 _REAL = frozenset((
     'banana', 'bare', 'be', 'before', 'beside', 'bite', 'cake', 'come', 'cube', 'do', 'game',
     'give', 'go', 'have', 'he', 'here', 'hole', 'like', 'locate', 'made', 'make', 'me', 'more',
     'move', 'no', 'safe', 'same', 'side', 'so', 'take', 'to', 'we'))
-"""Words that look so and mean something in those texts."""
+"""Real words of those texts that match the pattern."""
 _ASKING = frozenset((
     'are', 'could', 'is', 'kindly', 'please', 'see', 'seen', 'shown', 'that', 'the', 'there',
     'these', 'this', 'those', 'where', 'which', 'who', 'whom', 'whose', 'would', 'you', 'your'))
@@ -56,7 +56,7 @@ def unknown_words(text: str, known: Container[str]) -> tuple[str, ...]:
 
 
 def is_made_up(word: str) -> bool:
-    """Whether a word looks like those that training texts had at random, such as "tuba"."""
+    """Whether a word matches the pattern of made-up training words, such as "tuba"."""
     return word not in _REAL and _MADE_UP.fullmatch(word) is not None
 
 

@@ -19,7 +19,8 @@ from sightplan.vlm.replies import answer_place
 
 OPEN_TAG = '<answer>'
 LEAST = 1e-9
-"""Least probability of a word. Servers round, and say -9999 of tokens that they do not list."""
+"""Least probability of a word. Servers round, and report -9999 for tokens that they do not
+list."""
 _MOST = 1.02
 """Most that the listed probabilities of a place sum to. Logarithms are rounded to two digits."""
 _SAME = 1e-6
@@ -53,7 +54,7 @@ class Likely:
         return f'the probabilities of tokens sum to {total:.3g}' if total > _MOST else ''
 
     def lists(self, words: Sequence[str], read: Callable[[str], str]) -> bool:
-        """Whether any of the words is among the tokens; ``read`` says which word a token is."""
+        """Whether any of the words is among the tokens; ``read`` gives the word of a token."""
         return any(chance >= LEAST and read(token) in words for token, chance in self.tokens)
 
     def _word(self, token: str, words: Sequence[str], read: Callable[[str], str]) -> str:
@@ -113,7 +114,7 @@ def has_nan(logprobs: object) -> bool:
 
 
 def read_tokens(logprobs: object) -> tuple[Token, ...] | None:
-    """The tokens of a reply; None if the server gives none, or something else."""
+    """Tokens of a reply; None if the server gives none, or something else."""
     content = logprobs.get('content') if isinstance(logprobs, dict) else None
     if not isinstance(content, list) or not content:
         return None
@@ -192,7 +193,7 @@ def _listed(entry: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], float]]:
 
 
 def _is_same(item: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two entries may be of one token: of the same bytes, as far as both tell them."""
+    """Whether two entries may be one token: their bytes are equal, as far as both state them."""
     own, others = item.get('bytes'), other.get('bytes')
     return item['token'] == other['token'] and (own is None or others is None or own == others)
 

@@ -61,7 +61,7 @@ def colour_picture(colour: str) -> NDArray[np.uint8]:
 
 
 def find_out(ask: Callable[[NDArray[np.uint8] | None], Said]) -> Finding:
-    """Find out whether pictures reach a model, by two requests, or four where these do not tell.
+    """Find out whether pictures reach a model, by two requests, or four if these are inconclusive.
 
     Args:
         ask: puts ``QUESTION`` to the model, with a picture or without one.

@@ -89,7 +89,7 @@ class Failure:
 
     @property
     def refused_parameters(self) -> bool:
-        """Whether the server says that it does not know, or does not like, the request's form.
+        """Whether the server reports that it does not know, or not accept, the request's form.
 
         What a model may not be asked for is forbidden (403) by some, and by gateways not found.
         """
@@ -183,16 +183,16 @@ class Meter:
 
     @property
     def usage(self) -> Usage:
-        """All since the start, without what was carried over."""
+        """Usage since the start, without the carried-over part."""
         cost = self._cost(self._prompt, self._cached, self._completion)
         return Usage(self._requests, self._prompt, self._completion, cost)
 
     def carry_over(self, spent: Usage) -> None:
-        """Count what was spent before towards the caps."""
+        """Count earlier spending towards the caps."""
         self._earlier = spent
 
     async def reserve(self, size: Size) -> int:
-        """A request is about to be sent: set aside what it may take, when that fits.
+        """Reserve the estimated usage of a request that is about to be sent, if it fits the caps.
 
         Returns:
             its number, for ``settle``.
@@ -214,7 +214,7 @@ class Meter:
         return number
 
     def settle(self, number: int, lost: bool = False) -> None:
-        """A request is over; ``lost``: it was sent, and what it took is not known."""
+        """Release a request's reservation; ``lost``: it was sent, and its usage is not known."""
         amount = self._under_way.pop(number)
         if lost:
             self._lost += amount
@@ -222,7 +222,7 @@ class Meter:
         self._changed = asyncio.Event()
 
     def answered(self, reply: Mapping[str, Any], size: Size) -> None:
-        """Count a reply by what the server says it took.
+        """Count a reply by the usage that the server reports.
 
         Raises:
             SpendingCapError: there is a cap, and the server does not say.
@@ -289,7 +289,7 @@ class Server:
 
     def __init__(self, *, base_url: str, api_key_env: str, concurrency: int, timeout_s: float,
                  retries: int, backoff_s: float, prices: Prices) -> None:
-        """Make the client; nothing is sent.
+        """Make the client; no request is sent.
 
         Raises:
             BackendError: the ``openai`` library is missing.
@@ -343,11 +343,11 @@ class Server:
             attempt += 1
 
     def may_repeat(self, attempt: int, most: int | None = None) -> bool:
-        """Whether a request may be sent again after so many further tries, ``most`` at most."""
+        """Whether a request may be sent again after a number of retries, ``most`` at most."""
         return attempt < (self._retries if most is None else min(most, self._retries))
 
     async def pause(self, failure: Failure, attempt: int, deadline: float | None) -> None:
-        """Wait before a request is sent again, and say so.
+        """Wait before a request is sent again, and log it.
 
         Raises:
             BackendError: the server asks to wait too long.
@@ -362,7 +362,7 @@ class Server:
             await _sleep(pause_s)
 
     async def models(self) -> list[str]:
-        """Names of the server's models, as far as it tells."""
+        """Names of the server's models, if it reports them."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 raw = await self._client.models.with_raw_response.list()
@@ -492,7 +492,7 @@ class Server:
 
 
 class _KeyFilter(logging.Filter):
-    """Takes the key out of what the libraries log about a server that sends it back."""
+    """Filter that removes the key from libraries' log entries about a server that returns it."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         super().__init__()
@@ -507,7 +507,7 @@ class _KeyFilter(logging.Filter):
 
 
 def check_url(url: str, where: str) -> None:
-    """Refuse what is no address of a server, or holds a secret.
+    """Refuse an address that is not a server's, or contains a secret.
 
     Raises:
         InputError: without the address, which may hold a secret.
@@ -570,7 +570,7 @@ def _tokens(usage: Usage) -> int:
 
 
 def count(usage: object, name: str) -> int | None:
-    """A number of tokens that a reply says it took; None if it does not say."""
+    """Number of tokens that a reply reports; None if it does not."""
     value = usage.get(name) if isinstance(usage, dict) else None
     good = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     return value if good else None

@@ -269,7 +269,7 @@ class SharedPrefix:
 
     def _is_rounding(self, gap: float, small: float, prefix: Prefix, suffixes: Sequence[Suffix],
                      plain: Tensor) -> bool:
-        """Whether rounding explains a gap, by what other positions would give.
+        """Whether rounding explains a gap, judged by the gap that shifted positions cause.
 
         Positions wrong by one make a gap that shrinks as they are moved; any other mistake makes
         one no smaller than that move does. Rounding is far below; where it is not, because
@@ -284,7 +284,7 @@ class SharedPrefix:
         self._mechanism, self._reason = 'plain', reason
 
     def _looks_ahead(self, inputs: Inputs, suffix: Suffix) -> bool:
-        """Whether the prompt is encoded otherwise when something follows it."""
+        """Whether the prompt is encoded differently if tokens follow it."""
         try:
             with torch.inference_mode():
                 alone, followed = (self._prefill(i)[0] for i in (
@@ -446,7 +446,7 @@ class SharedPrefix:
     def _halving(self, pending: list[Job], run: Callable[[Job], T],
                  rows: Callable[[tuple[int, ...]], Job], verb: str, noun: str,
                  deadline: float, total: int) -> Iterator[tuple[tuple[int, ...], T]]:
-        """Run jobs of ``total`` suffixes; out of memory, those that are left are halved, once.
+        """Run jobs of ``total`` suffixes; if memory runs out, the remaining ones are halved, once.
 
         Yields:
             Indices of suffixes, and their result.
@@ -522,7 +522,7 @@ class SharedPrefix:
         return 0.5 * (free + cached)
 
     def pass_bytes(self, rows: int, width: int, prefix: int, kept: int, grown: int = 0) -> float:
-        """Estimate of a pass's memory: what is beyond weights and encoded prompt [bytes].
+        """Estimated memory of a pass, beyond weights and encoded prompt [bytes].
 
         Args:
             rows: batch size.
@@ -889,7 +889,7 @@ class Sampling:
 
 
 class _Watch(StoppingCriteria):  # type: ignore[misc]
-    """Ends ``generate`` at a deadline or where ``done`` says so; reads probabilities."""
+    """Stop ``generate`` at a deadline or where ``done`` says so, and read probabilities."""
 
     def __init__(self, engine: SharedPrefix, groups: Sequence[Sequence[int]], length: int,
                  done: Callable[[list[int]], bool] | None, deadline: float) -> None:
@@ -901,7 +901,7 @@ class _Watch(StoppingCriteria):  # type: ignore[misc]
         watch = self
 
         class Reader(LogitsProcessor):  # type: ignore[misc]
-            """Looks at the scores and leaves them as they are."""
+            """Processor that reads the scores and leaves them unchanged."""
 
             def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
                 read = engine._read(scores, groups)[0].tolist()

@@ -1,4 +1,4 @@
-"""A cache whose beginning is shared by all rows of a batch."""
+"""Cache with a beginning that all rows of a batch share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transformers.cache_utils import DynamicLayer
 
 
 class _Widening(DynamicLayer):  # type: ignore[misc]
-    """A cache layer whose beginning is shared by all rows and never copied into the cache.
+    """Cache layer with a beginning that all rows share and that is never copied into the cache.
 
     Its prefix stays at batch 1; each row's own keys and values follow it if ``keep`` is set, else
     they are handed to the attention and forgotten.

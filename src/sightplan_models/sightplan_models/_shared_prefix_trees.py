@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 Suffix = tuple[int, ...]
-"""Token ids of what follows a shared prompt."""
+"""Token ids after a shared prompt."""
 
 
 @dataclass(frozen=True, slots=True)

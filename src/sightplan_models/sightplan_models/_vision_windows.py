@@ -88,7 +88,7 @@ AttentionMaskInterface.register(NAME, sdpa_mask)
 
 
 class VisionWindows:
-    """The vision towers of a model whose attention takes windows.
+    """Vision towers of a model with attention in windows.
 
     Args:
         model: an image-text-to-text model of transformers.

@@ -56,11 +56,11 @@ BOARDS = 'sightplan_boards'
 
 
 DETECTED = ('tabletop',)
-"""Domains of whose pictures all things are found; none has a shipped model for questions."""
+"""Domains with a shipped detector, but without a shipped model for questions."""
 
 
 def _only_detects(settings: Settings) -> bool:
-    """Whether all that there is for a domain is what finds things."""
+    """Whether a domain has a shipped detector only."""
     return (not settings.model_dir and settings.domain in DETECTED
             and settings.domain not in shipped_domains())
 
@@ -116,13 +116,13 @@ class Settings:
 
 
 def content(settings: Settings, kind: type[Query[Any]] = YesNo) -> str:
-    """Name and hash of the weights of what answers a kind; see ``api.backend_content``."""
+    """Name and hash of the weights for a kind of query; see ``api.backend_content``."""
     folder, setting, marker = _weights(settings, kind)
     return _local_models.folder_identity('embedded', folder, setting, marker)
 
 
 def _weights(settings: Settings, kind: type[Query[Any]]) -> tuple[Path, str, str]:
-    """Folder of the weights of what answers a kind, its setting, and what its files are called."""
+    """Folder of the weights for a kind of query, its setting, and the names of its files."""
     if kind is Locate:
         return _locator_folder(settings), 'locator_dir', LOCATOR
     if kind is Choose:

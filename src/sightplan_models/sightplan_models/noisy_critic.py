@@ -137,7 +137,7 @@ class Backend(ModelByKind):
 
     @property
     def name(self) -> str:
-        """Table and settings, such as ``noisy_critic(gpt-4o, d' 1.13, c .44, graded, ...)``."""
+        """Name with settings, such as ``noisy_critic(gpt-4o, d' 1.13, c .44, graded, ...)``."""
         s, fitted = self._settings, self._fitted
         return (f"noisy_critic({s.table}, d' {fitted.sensitivity:.2f}, c {fitted.criterion:.2f}, "
                 f'{s.answers}, {s.noise} noise, seed {s.seed})')

@@ -120,7 +120,7 @@ class Backend(ModelByKind):
 
     @answers(Locate)
     def locate(self, query: Locate, deadline: Deadline) -> LocateReply:
-        """Find something in a picture.
+        """Locate a target in a picture, with simulated errors.
 
         Raises:
             InputError: a trace is asked for, or nothing is known of the target.
@@ -172,7 +172,7 @@ class Backend(ModelByKind):
 
     @answers(Check)
     def check(self, query: Check, deadline: Deadline) -> YesNoReply:
-        """Whether a marked place is what was looked for.
+        """Answer whether a marked place is the target, with simulated errors.
 
         Raises:
             InputError: the place is a trace, the mask is of another size than the truth, or
@@ -196,13 +196,13 @@ class Backend(ModelByKind):
         return (str(self._settings.seed), what, Observation(image).image_id, place, target)
 
     def _drawn_at(self, attempt: int, key: tuple[str, ...]) -> int:
-        """Number of the asking whose draws this one repeats; its own if it is drawn afresh."""
+        """Number of the asking whose draws this one repeats; its own number for new draws."""
         while attempt > 0 and uniform(*key, 'again', str(attempt)) < self._settings.repeat:
             attempt -= 1
         return attempt
 
     def _missed(self, truth: TargetMasks, key: tuple[str, ...]) -> Mask | None:
-        """The other thing that a miss lies on; None for nothing."""
+        """The other thing that a miss lies on; None for a miss on nothing."""
         others = [other for other in (mask & ~truth.target for mask in truth.others)
                   if other.any()]
         room = _nothing(truth).any()
@@ -265,7 +265,7 @@ def _box_around(mask: Mask, key: tuple[str, ...], least_iou: float) -> Region:
 
 
 def _box_on_nothing(truth: TargetMasks, key: tuple[str, ...]) -> Region:
-    """A box as large as the target's around a place where there is nothing."""
+    """A box of the target's size around a place where nothing is."""
     height, width = truth.target.shape
     x, y = _place(_nothing(truth), key)
     wide = truth.target.any(0).sum() / width or _UNSEEN_EDGE

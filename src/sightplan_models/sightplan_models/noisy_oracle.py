@@ -197,7 +197,7 @@ class Backend(ModelByKind):
             str(self._settings.seed), self._episode, kind, image)) < chance
 
     def _chance(self, rate: float, before: bool | None) -> float:
-        """Chance of a fault whose long-run rate is ``rate``, after the last answer's fault."""
+        """Probability of a fault with long-run rate ``rate``, given the last answer's fault."""
         if before is None or rate in (0.0, 1.0):
             return rate
         again = max(self._settings.repeat, rate)

@@ -39,7 +39,7 @@ from sightplan_models._truths import episode_of, view_of
 _LOG = logging.getLogger(__name__)
 _RATES = Path(__file__).parent / 'data' / 'reading_rates.json'
 _PIECES = 6.5
-"""Geoms on a board, on average: what the table's numbers are of."""
+"""Mean number of geoms on the boards of the published table."""
 
 _COLOURS = ('red', 'green', 'blue', 'yellow')
 _SHAPES = ('cube', 'pyramid', 'sphere', 'cylinder')
@@ -135,7 +135,7 @@ class Backend(ModelByKind):
     _view_reported = False  # whether the unknown view was reported in the log
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
-        """Look the rates up.
+        """Look up the rates.
 
         Raises:
             InputError: the table is unknown.
@@ -146,14 +146,14 @@ class Backend(ModelByKind):
         self._new_episode('')
 
     def _known_view(self) -> str:
-        """The view that is set, or that the source of truth says is shown; '' for neither."""
+        """View by the settings, or by the source of truth; '' if neither states it."""
         if self._settings.view != _AUTO:
             return self._settings.view
         shown = view_of(self._truth)
         return shown if shown in _VIEWS else ''
 
     def _look_rates_up(self) -> None:
-        """The rates of what is shown now, where that is not the same from the first to the last.
+        """Rates of the present view, looked up again where the view can change.
 
         Where it is not known, that is logged once.
         """

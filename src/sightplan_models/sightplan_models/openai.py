@@ -107,11 +107,11 @@ _ANSWERS = ('yes', 'no', 'unknown')
 _SYNONYMS = {'yep': 'yes', 'yeah': 'yes', 'true': 'yes', 'nope': 'no', 'false': 'no'}
 """Other words that are read as answers."""
 _PAID_RETRIES = 2
-"""Most further tries of a request whose reply was paid for, but holds no answer."""
+"""Largest number of retries of a request whose reply was paid for but holds no answer."""
 _LEAST_TOKENS = 16
 """Limit of a reply that all servers take that refuse smaller ones (OpenAI's is the largest)."""
 _ABOUT_ONE = (400, 413, 422)
-"""HTTP statuses of refusals that may be about one request alone, such as one that is too long."""
+"""HTTP statuses of refusals that may concern one request alone, such as one that is too long."""
 _CHECK_S = 120.0
 """Limit of each request by which is found out whether pictures reach the model [s]."""
 _TOO_FEW = re.compile(r'below_min|minimum|greater than|>=|\bleast\b')
@@ -198,7 +198,7 @@ class Settings:
                                   '0: none', low=0, identity=False)
 
     def __post_init__(self) -> None:
-        """Refuse at once what could carry a secret into results.
+        """Refuse settings that could carry a secret into results.
 
         Raises:
             InputError: names the field, but not its value.
@@ -301,7 +301,7 @@ class ServerChat(ModelByKind):
     """A model behind a server: answers yes/no questions, writes text, chooses by one letter."""
 
     def __init__(self, settings: Settings) -> None:
-        """Make the client; nothing is sent yet.
+        """Make the client; no request is sent yet.
 
         Raises:
             InputError: a setting is missing or wrong, or there is no key.
@@ -347,7 +347,7 @@ class ServerChat(ModelByKind):
         return self._server.meter.usage
 
     def carry_over(self, spent: Usage) -> None:
-        """Count what earlier sessions of the run spent towards the caps."""
+        """Count the spending of the run's earlier sessions towards the caps."""
         self._server.meter.carry_over(spent)
 
     @property
@@ -360,7 +360,7 @@ class ServerChat(ModelByKind):
         self._to_check = True
 
     def close(self) -> None:
-        """Break off what is under way, and close the connections."""
+        """Cancel requests under way, and close the connections."""
         if not self._loop.closed:
             self._loop.call(self._server.close())
             self._loop.close()
@@ -695,7 +695,7 @@ class ServerChat(ModelByKind):
         return f'{self.name}: {why}', True
 
     def _refuse_probabilities(self, why: str) -> None:
-        """Probabilities of a reply cannot be right: say so, once for each reason."""
+        """Log that the probabilities of a reply cannot be right, once for each reason."""
         if self._settings.logprobs == 'on':
             raise BackendError(f'{self.name}: {why}; set logprobs=auto to do without '
                                f'probabilities where they cannot be right')
@@ -838,7 +838,7 @@ def _system(text: str) -> list[dict[str, Any]]:
 
 
 def _is_secret(value: object, key: str) -> bool:
-    """Whether a setting holds the key or another secret, or looks as if it held one."""
+    """Whether a setting holds the key or another secret, or seems to."""
     data = value
     if isinstance(value, str):
         with contextlib.suppress(ValueError, RecursionError):

@@ -86,7 +86,7 @@ def content(settings: Settings, kind: object = None) -> str:
 
 
 class Backend(Prompted):
-    """Says what a file says.
+    """Model that replies what a file states.
 
     Args:
         settings: see Settings.
@@ -153,7 +153,7 @@ class _Script(ModelByKind):
         self._given.clear()
 
     def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
-        """Say what the file says; contract in ``Model``."""
+        """Reply what the file states; see ``Model``."""
         return ask_in_batches(queries, lambda batch: (
             [self._other(query) for query in batch] if batch[0].kind in self._kinds
             else self._ask_batch(batch, deadline)))

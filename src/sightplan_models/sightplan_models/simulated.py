@@ -1,4 +1,4 @@
-"""``simulated``: the truth with errors, for every kind of query that tells how it errs; no model.
+"""``simulated``: the truth with errors, for every kind of query that defines its errors.
 
 A kind of query knows what the truth replies (``Query.true_reply``) and how a model errs about it
 (``Query.wrong_reply``). This backend gives the one or the other, wrong with probability ``error``.

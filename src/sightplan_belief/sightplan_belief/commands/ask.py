@@ -1,4 +1,4 @@
-"""``sightplan ask``: what a model sees in a picture of one's own."""
+"""``sightplan ask``: questions to a model about a picture of one's own."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def as_json(picture: str | Path, seen: Seen) -> dict[str, Any]:
 
 
 def show(seen: Seen, shown: Sequence[tuple[Question, Answer]]) -> None:
-    """Print answers and belief as a table; what is not shown is counted."""
+    """Print answers and belief as a table; rows that are not shown are counted."""
     believed, marginals = seen.estimate.state, seen.estimate.marginals
     print_table(('question', 'answer', 'P(yes)', 'belief'), [
         (question.text, answer.verdict.value,

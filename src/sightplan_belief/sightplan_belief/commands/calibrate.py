@@ -1,4 +1,4 @@
-"""``sightplan calibrate``: learn what the answers of a model are worth."""
+"""``sightplan calibrate``: learn the error rates of a model's answers."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def learn_rates(arguments: CalibrateArguments) -> Result:
 
 
 class _Skipped:
-    """Names and counts what is left out: lines, and recorded episodes."""
+    """Names and counts of left-out lines and recorded episodes."""
 
     count = episodes = 0
 
@@ -130,7 +130,7 @@ class _Skipped:
         note(f'sightplan calibrate: {error}')
 
     def no_episodes(self, where: str, remedy: str) -> None:
-        """Keep that nothing can be learned from recorded episodes."""
+        """Note the reason why nothing can be learned from recorded episodes."""
         self.instead.append(f'{where}: no recorded episode can be used ({remedy}); learned from '
                             'the answers and the rules alone')
 
@@ -169,7 +169,7 @@ def _calibrate(arguments: CalibrateArguments, skip: _Skipped) -> CalibrationResu
 
 
 def _recorded(arguments: CalibrateArguments, skipped: _Skipped) -> list[Recorded]:
-    """The episodes in bags that can be learned from; none if a run has no such bags.
+    """Episodes in bags that can be learned from; empty if a run has no such bags.
 
     Raises:
         InputError: a run cannot be read, or there are bags, but none of the wanted model, domain
@@ -308,7 +308,7 @@ def _same(field: str, one: str, other: str) -> bool:
 
 
 def _refuse_twice(arguments: CalibrateArguments) -> None:
-    """Refuse the same answers twice: one copy would test what was learned from the other."""
+    """Refuse repeated answers: one copy would test what was learned from the other."""
     files = [(path, user_path(path)) for path in arguments.answers]
     files += [(path, user_path(path) / 'answers.jsonl') for path in arguments.run]
     seen = set[Path]()
@@ -357,7 +357,7 @@ def _of_domain(answers: list[LoggedAnswer], domain: Domain, skip: Skip) -> list[
 
 
 def _of_prompt(answers: list[LoggedAnswer], wanted: str, domain: Domain) -> list[LoggedAnswer]:
-    """The answers to the wanted prompt, those that name none included.
+    """Answers to the wanted prompt, including those that name no prompt.
 
     Raises:
         InputError: there is no such prompt, or no answer to it.

@@ -175,7 +175,7 @@ def _cases(arguments: EstimateArguments, file: str) -> Result:
 
 
 def _read_case(line: bytes, where: str, problem: str | None, folder: Path) -> _Case | InputError:
-    """Read a case, or say why it cannot be used.
+    """Read a case; returns the reason if it cannot be used.
 
     Args:
         line: of the file of cases.
@@ -205,7 +205,7 @@ def _read_case(line: bytes, where: str, problem: str | None, folder: Path) -> _C
 
 
 def _problem_text(path: str, folder: Path | None = None) -> tuple[str, str]:
-    """Text and path of a problem file; a relative path is looked up in ``folder``, then here."""
+    """Text and path of a problem file; a relative path is searched in ``folder``, then here."""
     from sightplan.domains.problem_files import read_text
     from sightplan.model import ProblemError
     file = user_path(path)
@@ -339,7 +339,7 @@ class Setting:
         return estimator.estimate(evidence)
 
     def _check(self, calibration: ObservationModel, answer: LoggedAnswer) -> None:
-        """Check that the calibration is about an answer, as far as that says where it is from."""
+        """Check that the calibration fits an answer, as far as the answer states its origin."""
         calibration.check(answer.model or calibration.model, self.domain, answer.prompt or '')
         asked, learned = answer.questions_sha256, calibration.questions_sha256
         if asked and learned and asked != learned:
@@ -366,7 +366,7 @@ def _domain_named(text: str) -> str | None:
 
 
 def read_domain(name: str | None, domain_file: str | None) -> tuple[Domain, Constraints | None]:
-    """The domain, and its constraints if they are not those of an installed domain.
+    """Read the domain, and its constraints unless an installed domain has them.
 
     Args:
         name: of an installed domain; None: that of the same vocabulary as the file's.

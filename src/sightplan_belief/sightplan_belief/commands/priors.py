@@ -1,4 +1,4 @@
-"""``sightplan priors``: learn what a domain lets one expect."""
+"""``sightplan priors``: learn the prior probabilities of a domain."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _plan(planner: FastDownwardPlanner, domain: Domain, problem: Problem, state:
 
 
 def tables_left_out(wanted: Sequence[str]) -> list[str]:
-    """The confusion tables whose names begin with one of the given texts, in any case.
+    """Names of confusion tables that begin with one of the given texts, in any case.
 
     Raises:
         InputError: a text begins no name; lists the names.

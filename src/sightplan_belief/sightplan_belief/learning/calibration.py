@@ -111,7 +111,7 @@ class CalibrationResult:
 
 @dataclass(frozen=True, slots=True)
 class Hindsight:
-    """The answers of an episode, and what all that happened in it says about their atoms.
+    """Answers of an episode, and the probability of their atoms given the whole episode.
 
     Attributes:
         answers: J of them, in order, one per image and atom.
@@ -137,7 +137,7 @@ log evidence."""
 
 def calibrate(answers: Sequence[LoggedAnswer], actions: Sequence[LoggedAction], domain: Domain,
               problems: Iterable[Problem] = ()) -> CalibrationResult:
-    """Learn from answers with their truth; those without are left out.
+    """Learn from answers with their truth; answers without it are left out.
 
     Args:
         answers: of one model, wording and domain; see ``check_same_origin``.
@@ -241,7 +241,7 @@ def calibrate_episodes(episodes: Sequence[Follow], domain: Domain, *, most_itera
                        tolerance: float = 0.01,
                        progress: Callable[[int, int, bool], None] = lambda *_: None,
                        ) -> CalibrationResult:
-    """Learn from whole episodes: from answers, and from what actions bring to light about them.
+    """Learn from whole episodes: from answers, and from later evidence about their atoms.
 
     E step: each episode's posterior over what was true at every answer, given all that happened
     in it, before and after. It is taken under the rates that the other episodes give, so that none
@@ -644,7 +644,7 @@ def _pairs(answers: Sequence[LoggedAnswer], weights: Floats, unchanged: Floats |
 
 def _fit_repeats(rates: Mapping[str, AnswerRates], pairs: Mapping[str, Floats],
                  defaults: ObservationModel) -> dict[str, float]:
-    """``repeat`` by predicate; what all have in common is the prior of each."""
+    """Repeat rate by predicate; the common rate is the prior of each."""
     everywhere = _fit_repeat([(rates[p], pairs[p]) for p in rates], defaults.other.repeat,
                              PRIOR_PAIRS)
     return {p: _fit_repeat([(rates[p], pairs[p])], everywhere, PRIOR_PAIRS) for p in rates}

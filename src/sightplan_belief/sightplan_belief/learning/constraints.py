@@ -37,7 +37,7 @@ from sightplan_belief.possible_states import Consequences, possible_states
 from sightplan_belief.theory import Acyclic, GroundLiteral, Group
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is done, how much of it, and how much there is."""
+"""Callback for progress: name of the stage, number done, and total."""
 
 _MAX_ATOMS = 700
 _MAX_PATTERNS = 4
@@ -271,7 +271,7 @@ def _key(rule: Rule) -> object:
 
 
 def _named(rule: Rule) -> Rule:
-    """The rule with its form as its name; "always not p" becomes "p never"."""
+    """The rule, named by its form; "always not p" becomes "p never"."""
     if (isinstance(rule, ImplicationRule) and not rule.premise and not rule.exists
             and not any(literal.positive for literal in rule.conclusion)):
         rule = dataclasses.replace(rule, conclusion=(), premise=tuple(
@@ -453,7 +453,7 @@ class _Search:
             yield rule
 
     def _is_supported(self, rule: Rule) -> bool:
-        """Whether there are enough cases in which the rule says more than a simpler one."""
+        """Whether the rule says more than a simpler one in enough cases."""
         if isinstance(rule, CardinalityRule):
             demands: list[Rule] = [
                 ImplicationRule('', (RuleLiteral(_opened(pattern)),), ())
@@ -636,7 +636,7 @@ class Completeness:
 
 def completeness(constraints: Constraints, schema: Schema, problem: Problem, limit: int = 5000,
                  ) -> Completeness:
-    """Compare the states that rules allow with those that can be reached.
+    """Compare the states that rules allow with the states that can be reached.
 
     Args:
         constraints: the rules.

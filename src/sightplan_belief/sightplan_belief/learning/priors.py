@@ -1,4 +1,4 @@
-"""Learns a domain's priors: how often what is true in a world, and what becomes of actions.
+"""Learning a domain's priors: frequencies of true atoms, and of results of actions.
 
 In each problem a walk begins with what a robot sees first and goes on with actions of which half
 lead to the goal and half are any legal ones, so that the states are such as a robot comes to that
@@ -60,7 +60,7 @@ class Counts:
     homes: int = 0
 
     def see(self, when: str, atoms: Iterable[Any], seen: Observation, state: State) -> None:
-        """Count a state, by what of it is in view."""
+        """Count a state, by which of its objects are in view."""
         self.states += 1
         for atom in atoms:
             if when == 'start' and len(atom.args) > 1:
@@ -77,7 +77,7 @@ class Counts:
                 self.atoms[*key, 'true'] += atom in state
 
     def act(self, action: Action, wanted: Mapping[Any, bool], before: State, after: State) -> None:
-        """Count what became of an action that was executed."""
+        """Count the result of an executed action."""
         changes = {atom: value for atom, value in wanted.items() if (atom in before) != value}
         if not changes:
             return
@@ -93,7 +93,7 @@ class Counts:
 
     def sight(self, rules: Sequence[VisibilityRule], atoms: Sequence[Atom], seen: Observation,
               state: State) -> None:
-        """Count what is in view where rules say so."""
+        """Count the cases and exceptions of rules about what is in view."""
         if seen.visible_objects is None:
             return
         for number, rule in enumerate(rules):

@@ -1,4 +1,4 @@
-"""Acting on a belief over an arrangement: what ``belief`` does where states are arrangements.
+"""Acting on a belief over an arrangement: the method ``belief`` for such domains.
 
 Everything is asked at once, as a reading of the whole picture, and read again in other views until
 the best arrangement is likely enough or the number of looks is spent. A goal that is shown as a
@@ -175,7 +175,7 @@ class Arranging:
 
     def _chosen(self, context: Context, states: list[tuple[Placement, float]],
                 ) -> tuple[Action, ...] | None:
-        """A plan that begins with something not refused, from the likeliest states on."""
+        """A plan from the likeliest states on whose first action was not refused."""
         if self._goal is None and context.spec.stop_at_goal:  # it goes on
             states = [(placement, weight) for placement, weight in states
                       if not context.problem.goal_met(self._structure.state(placement))] or states
@@ -211,14 +211,17 @@ class Arranging:
         return best[2]
 
     def _adopt(self, context: Context, goal: Placement) -> None:
-        """Plan for a goal from now on, as far as the method tells the context."""
+        """Plan for a goal from now on, and record it in the context."""
         context.adopt_goal([Literal(Atom(self._structure.predicate, pair)) for pair in zip(
             self._structure.things, (self._structure.places[p] for p in goal), strict=True)],
             PICTURED)
 
     def _planned(self, context: Context, placement: Placement, goal: Placement | None,
                  ) -> tuple[Action, ...] | None:
-        """A plan; what is left of one that was made before serves from where it has led."""
+        """A plan to a state.
+
+        The rest of an earlier plan serves from the state that it has reached.
+        """
         if (placement, goal) not in self._plans:
             result = context.plan(self._structure.state(placement), self._settings.search)
             if without_plan(result) is not None:
@@ -239,7 +242,7 @@ class Arranging:
     # --- learning -------------------------------------------------------------------------------
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> None:
-        """Move the belief, or learn from a refusal, and look."""
+        """Move the belief by an action, or learn from its refusal; then observe."""
         thing, target = self._target(context, action)
         row = self._structure.things.index(thing)
         if feedback.status is FeedbackStatus.EXECUTED:

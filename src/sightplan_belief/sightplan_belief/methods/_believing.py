@@ -135,7 +135,7 @@ def make_filter(context: Context, estimators: Estimators, settings: BelievingSet
 
 def expect(belief: JointBelief, domain: Domain, observation: Observation | None,
            settings: BelievingSettings) -> None:
-    """Say what is likely when an episode begins, before any answer.
+    """Set the prior probabilities of an episode, before any answer.
 
     Args:
         belief: before it has been told anything.
@@ -218,7 +218,7 @@ class BelievingPolicy:
     # --- the port Policy ------------------------------------------------------------------------
 
     def begin(self, context: Context) -> Stop | None:
-        """Look, and ask until a plan is likely to work."""
+        """Observe, and ask until a plan is likely to work."""
         if self.needs_grounder and context.answering_model:
             self._check_calibration(context)
         self._queue.clear()
@@ -299,7 +299,7 @@ class BelievingPolicy:
         return context.spec.max_actions - self._actions
 
     def _candidate(self, context: Context) -> tuple[Action, ...]:
-        """The actions to begin with that promise most; empty: nothing is worth doing."""
+        """First actions of the most promising plan; empty if none is worth starting."""
         if self._plan_values is None:
             def plan(state: State) -> tuple[Action, ...] | None:
                 if state not in self._plans:
@@ -313,7 +313,7 @@ class BelievingPolicy:
                                       frozenset(self._refused), tuple(self._queue)).plan
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
-        """Move the belief, look, and ask what matters now."""
+        """Move the belief by an action, observe, and ask what matters now."""
         self._actions += 1
         if feedback.status is FeedbackStatus.EXECUTED:
             self._go_on_with_plans(context, action)
@@ -335,7 +335,10 @@ class BelievingPolicy:
     # --- looking and asking ---------------------------------------------------------------------
 
     def _observe(self, context: Context, first: bool = False) -> None:
-        """Take a new picture, and its privileged facts; who asks nothing looks for these alone."""
+        """Observe the world and condition the belief on it.
+
+        Methods without a grounder observe only when facts are provided.
+        """
         if self.needs_grounder or context.spec.privileged is not Privileged.NONE:
             self._observation = context.observe()
             if self.needs_grounder:
@@ -405,7 +408,7 @@ class BelievingPolicy:
         self._knows_model = True
 
     def _askable(self) -> list[Atom]:
-        """Atoms that can matter, all of whose objects are in view as far as the world tells."""
+        """Atoms that can matter, with all objects in view as far as the world reports it."""
         return [atom for atom in self._filter.atoms
                 if atom in self._relevant and self._observation.in_view(atom)]
 

@@ -88,13 +88,13 @@ class ConformantPlanner:
         self._atoms, self._goal, self._plan, self._rounds = tuple(atoms), goal, plan, rounds
 
     def after(self, plan: Sequence[Action], states: Bools) -> Bools:
-        """(K, n) the states after a plan; a step does nothing where it is not applicable."""
+        """States (K, n) after a plan; a step does nothing where it is not applicable."""
         for action in plan:
             states = self._batch.effects(action, states, self._batch.applicable(action, states))
         return states
 
     def executed(self, action: Action, states: Bools) -> Bools:
-        """(J, n) the states after an action, of those (K, n) in which it is applicable."""
+        """States (J, n) after an action, of those (K, n) in which it is applicable."""
         return self._batch.effects(action, states[self._batch.applicable(action, states)])
 
     def reached(self, states: Bools) -> Bools:

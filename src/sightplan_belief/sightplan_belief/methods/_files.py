@@ -18,7 +18,7 @@ from sightplan_belief.priors import check_calibrations, read_priors
 
 
 class BeliefFiles:
-    """Contract in ``agent.method_files.MethodFiles``, for settings like those of ``belief``."""
+    """Files of methods like ``belief``; see ``agent.method_files.MethodFiles``."""
 
     def check(self, settings: Any, domain: Domain, asks: bool) -> None:
         """Read the domain's priors, and the calibrations that come with them."""
@@ -50,7 +50,7 @@ class BeliefFiles:
         return read_observation_model(settings.calibration).problems
 
     def check_problem(self, settings: Any, domain: Domain, problem: Problem) -> None:
-        """Check that joint states can be kept as the settings say.
+        """Check that joint states of the problem can be kept with these settings.
 
         Raises:
             InputError: they are to be sampled, but the constraints demand that something holds.

@@ -47,11 +47,11 @@ class Knowledge:
         return None if None in values else not decisive
 
     def unknown(self, atom: Atom) -> bool:
-        """Whether nothing is known of an atom."""
+        """Whether an atom's value is unknown."""
         return self.value(Literal(atom)) is None
 
     def assumed(self, assumptions: Mapping[Atom, bool]) -> State:
-        """The state in which unknown atoms are as assumed; false if nothing is assumed."""
+        """State in which unknown atoms have assumed values, false by default."""
         true = {atom for atom, value in self._known.items() if value}
         true.update(atom for atom, value in assumptions.items() if value and self.unknown(atom))
         return frozenset(true)
@@ -65,7 +65,7 @@ class Knowledge:
         self._explain()
 
     def know(self, atom: Atom, value: bool) -> None:
-        """Take in what an action, or privileged information, brought to light."""
+        """Take in facts from an action's result, or privileged facts."""
         if atom in self._atoms:
             self._known[atom] = value
             self._answered.discard(atom)

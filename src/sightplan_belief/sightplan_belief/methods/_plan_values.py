@@ -27,7 +27,7 @@ Beliefs = Mapping[State, float]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A plan to begin with, and what it promises.
+    """A plan to start with, and its value.
 
     Attributes:
         plan: the actions; empty: end here.

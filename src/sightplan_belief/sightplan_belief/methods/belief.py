@@ -38,7 +38,7 @@ class Settings(BelievingSettings):
 
 
 class Policy(BelievingPolicy):
-    """Look, ask, plan, act, on a joint belief."""
+    """Policy of observing, asking, planning and acting on a joint belief."""
 
     files = BeliefFiles()
 
@@ -62,7 +62,7 @@ class Policy(BelievingPolicy):
         return (super().remaining if self._arranging is None else self._arranging.remaining)
 
     def begin(self, context: Context) -> Stop | None:
-        """Look, and ask until a plan is likely to work."""
+        """Observe, and ask until a plan is likely to work."""
         own = self._own
         structure = None
         if own.constraints and own.inference == 'auto':
@@ -98,7 +98,7 @@ class Policy(BelievingPolicy):
                 else self._arranging.decide(context))
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
-        """Move the belief, look, and ask what matters now."""
+        """Move the belief by an action, observe, and ask what matters now."""
         if self._arranging is None:
             return super().learn(context, action, feedback)
         self._arranging.learn(context, action, feedback)

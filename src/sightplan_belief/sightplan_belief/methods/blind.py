@@ -34,7 +34,10 @@ class Policy(BelievingPolicy):
     prompt = ''
 
     def begin(self, context: Context) -> Stop | None:
-        """Refuse what was learned in another domain; who answers does not matter here."""
+        """Refuse rates that were learned in another domain.
+
+        The answering model does not matter.
+        """
         self._estimators.rates.check_domain(context.domain)
         return super().begin(context)
 

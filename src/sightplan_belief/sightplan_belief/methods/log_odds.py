@@ -83,7 +83,7 @@ def pooled(old: float, answer: float, weight: float) -> float:
 
 
 def p_true(answer: Answer, sure: float) -> float | None:
-    """P(true) that an answer gives; None: it says "unknown", or nothing that can be read."""
+    """P(true) by an answer; None if it says "unknown", or cannot be read."""
     if answer.verdict.says is None:
         return None
     yes, no = answer.p_yes, answer.p_no
@@ -114,7 +114,7 @@ class Policy:
         return len(self._plan)
 
     def begin(self, context: Context) -> Stop | None:
-        """Look; every atom is as likely as not."""
+        """Observe the scene; every atom starts at P = 1/2."""
         self._plan = ()
         relevant = relevant_atoms(context)
         self._p = {atom: 0.5 for atom in context.model.atoms if atom in relevant}
@@ -152,7 +152,7 @@ class Policy:
                     f'states, of probability {weights.sum():.3f}')
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
-        """Move what the action sets, if it was carried out, and look."""
+        """Move the atoms that an executed action may set, and observe."""
         self._plan = self._plan[1:]
         if feedback.status is FeedbackStatus.EXECUTED:
             self._plan = ()
@@ -174,7 +174,7 @@ class Policy:
 
 
 def moved(p: dict[Atom, float], model: InstantiatedModel, action: Action) -> dict[Atom, float]:
-    """P(true) of what an executed action may set, each atom apart.
+    """P(true) of the atoms that an executed action may set, each separately.
 
     Args:
         p: P(true) of each atom before; an atom that is none of them is false.

@@ -78,7 +78,7 @@ class _Candidate:
 
 
 class Policy:
-    """Plan with what is known, and find out what the plan needs."""
+    """Policy that plans with known facts, and asks for what the plan needs."""
 
     needs_truth = False
     needs_grounder = True
@@ -99,7 +99,7 @@ class Policy:
         return len(self._plan)
 
     def begin(self, context: Context) -> Stop | None:
-        """Look at the scene; nothing is known."""
+        """Observe the scene; nothing is known yet."""
         self._plan = ()
         self._knowledge = Knowledge(context.model, context.domain.worth_asking(context.problem))
         relevant = relevant_atoms(context)
@@ -112,14 +112,14 @@ class Policy:
         return None
 
     def decide(self, context: Context) -> Decision:
-        """Ask, as long as answers say more; then the first step of a plan."""
+        """Ask while answers are new; then return the first step of a plan."""
         while True:
             decision = self._decided(context)
             if decision is not None:
                 return decision
 
     def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
-        """Take in what became of the action, and look."""
+        """Take in the action's result, and observe."""
         self._plan = self._plan[1:]
         if feedback.status is FeedbackStatus.EXECUTED:
             self._refused.clear()
@@ -160,7 +160,7 @@ class Policy:
     # --- plans ----------------------------------------------------------------------------------
 
     def _candidate(self, context: Context, assumptions: Assumptions) -> _Candidate | None:
-        """A plan under assumptions; None without one that begins with something new."""
+        """A plan under assumptions; None without one whose first action is new."""
         state = self._state(context, assumptions)
         if state not in self._plans:
             result = context.plan(state, self._settings.search)
@@ -188,7 +188,7 @@ class Policy:
     # --- gathering ------------------------------------------------------------------------------
 
     def _clear(self, context: Context, candidate: _Candidate) -> bool:
-        """Ask for what a plan depends on: it would fail if that were otherwise than assumed."""
+        """Ask about the assumptions without which a plan would fail."""
         askable = self._askable(self._relevant)
         states = np.tile([atom in candidate.start for atom in self._relevant], (len(askable), 1))
         states[np.arange(len(askable)), [self._number[atom] for atom in askable]] ^= True
@@ -206,7 +206,7 @@ class Policy:
         return fine & self._batch.holds(context.problem.goal, states)
 
     def _looks(self, context: Context, candidate: _Candidate) -> list[tuple[Atom, _Candidate]]:
-        """Plans to find out what the next action depends on: whether a thing is somewhere.
+        """Plans for finding out whether a thing that the next action needs is somewhere.
 
         Of an atom about something out of view that names no other place nothing can be looked at.
         """
@@ -249,7 +249,7 @@ class Policy:
 
     def _ask(self, context: Context, atoms: Iterable[Atom], purpose: AskPurpose,
              action: Action | None = None) -> bool:
-        """Ask those of some atoms that are unknown and in view; whether there were any."""
+        """Ask about the unknown, visible ones of some atoms; returns whether there were any."""
         asked = self._askable(atoms)
         if asked:
             self._asked.update(asked)

@@ -1,4 +1,4 @@
-"""Believing a pointer: where something is, and how likely that is true.
+"""Belief about where a model points, with the probability that the place is right.
 
 What may be meant are the *pieces* of a picture (``pieces``). What a model points at is a *vote*
 for one of them, and what it says about a marked piece is a *check* (``votes``); both are weighed

@@ -54,7 +54,7 @@ _MOST_UNREAD = 2
 _MOST_CHECKS = 2
 """Number of times that one place is checked."""
 _CHECKED = 0.5
-"""Checks of a place that say "yes" more than this on average confirm it."""
+"""Smallest mean probability of "yes" at which checks confirm a place."""
 _NAMED = 0.7
 """Smallest mean probability of replies that the words name what is there. Of 90 things on 30
 held-out tables that were .95 probable 80 pass it, and 4 of 12 that are not there (chosen among
@@ -353,7 +353,7 @@ class _Dialogue:
 
 
 def are_named(said: Sequence[float]) -> bool:
-    """Whether a model tells, apart from pointing, that the words name what it points at.
+    """Whether replies state with enough confidence that the words name what is pointed at.
 
     Args:
         said: ``LocateReply.named`` of each reply that has it; none: it does not tell.

@@ -64,7 +64,7 @@ def next_asking(belief: Belief, askings: Iterable[Asking], left: int) -> Asking 
 
 
 def outcome_chances(belief: Belief, asking: Asking) -> Floats:
-    """P(answer | truth, all answers so far), (N, answers).
+    """Probabilities (N, answers) of each answer, by truth, given all answers so far.
 
     Answers to "where?" are in the order of the hypotheses; answers to a check are yes and no.
     """

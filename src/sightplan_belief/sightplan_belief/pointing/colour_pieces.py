@@ -22,7 +22,7 @@ _LIGHTNESS, _FOREGROUND_LIGHTNESS = 0.3, 0.15
 _RIM = 0.06
 """Width of the rim along the edges, as a fraction of the shorter edge."""
 _LEAST_RIM, _LEAST_RATIO = 0.01, 0.1
-"""A colour is background if it is so much of the rim, and so frequent against the inside."""
+"""Smallest fraction of the rim, and ratio to the inside, from which a colour is background."""
 _LEAST, _MOST = 0.0015, 0.3
 """Least and greatest size of a piece, as a fraction of the picture."""
 _LEAST_EDGE_PX = 16
@@ -70,7 +70,10 @@ def _foreground(colours: NDArray[np.float32]) -> Mask:
 
 
 def _parts(colours: NDArray[np.float32], foreground: Mask) -> NDArray[np.int32]:
-    """Connected parts of one colour; what is too small joins the nearest one of its heap."""
+    """Connected parts of one colour.
+
+    A part that is too small joins the nearest one of its heap.
+    """
     import cv2
     from scipy.ndimage import distance_transform_edt
 

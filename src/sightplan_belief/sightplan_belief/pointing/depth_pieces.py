@@ -102,7 +102,7 @@ def depth_labels(image: NDArray[np.uint8], depth_m: NDArray[np.float32],
 
 
 def _without_holes(depth: Floats) -> Floats:
-    """Depth whose small holes have the depth beside them; 0 where it stays unknown."""
+    """Depth with its small holes filled from their surroundings; 0 where it stays unknown."""
     import cv2
     from scipy.ndimage import distance_transform_edt
 
@@ -204,7 +204,7 @@ def _steps(depth: Floats) -> tuple[Mask, Mask]:
 
 
 def _parts(mask: Mask, steps: tuple[Mask, Mask], least: float) -> list[Mask]:
-    """The connected parts of a mask that have at least so many pixels."""
+    """Connected parts of a mask with at least a number of pixels."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 

@@ -142,7 +142,7 @@ class Pieces:
         return box_iou(region, self.box(index))
 
     def _pixel(self, point: Point) -> tuple[int, int]:
-        """Column and row; what lies beside the picture is set to its edge."""
+        """Column and row of a point; a point outside the picture is moved to its edge."""
         height, width = self.labels.shape
         return (min(max(pixel(point[0] * width), 0), width - 1),
                 min(max(pixel(point[1] * height), 0), height - 1))

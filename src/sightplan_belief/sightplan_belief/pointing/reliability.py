@@ -41,7 +41,7 @@ _PSEUDO_ASKINGS = 10.0
 """Weight of a published rate for other people's pictures [askings]."""
 
 _LEAST_WEIGHT = 1e-6
-"""Rates that have become so much less likely than the likeliest ones are dropped."""
+"""Weight relative to the largest below which rates are dropped."""
 
 _PLACES = np.array([48.0, 1.5, 0.5])
 """Prior counts: 96 of 100 targets are pieces, 3 were missed, 1 is absent."""
@@ -202,7 +202,7 @@ def _grid(*axes: Floats) -> list[Floats]:
 
 
 def _likely(rates: _Rates, weight: Floats) -> _Rates:
-    """Rates with new weights, without those that are as good as excluded."""
+    """Rates with new weights; rates with a negligible weight are dropped."""
     keep = weight > _LEAST_WEIGHT * weight.max()
     kept = {field.name: getattr(rates, field.name)[keep] for field in dataclasses.fields(rates)}
     return dataclasses.replace(rates, **{**kept, 'weight': weight[keep] / weight[keep].sum()})

@@ -51,7 +51,7 @@ ELSEWHERE = -2
 SPOTS = 50
 """Number of places beside the pieces that are distinguished in a picture."""
 _LEAST, _MOST = 0.01, 0.99
-"""Bounds of probabilities that a model offers: nothing it says is beyond doubt."""
+"""Bounds of a model's own probabilities: none of its statements is beyond doubt."""
 _TINY = 1e-12
 
 
@@ -88,7 +88,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """All that a model said about one target.
+    """All answers of a model about one target.
 
     Attributes:
         pieces: number of pieces.
@@ -261,7 +261,7 @@ def believe(answers: Answers, reliability: Reliability) -> Belief:
 
 def fit(labelled: Iterable[tuple[Answers, int]],
         start: Reliability | None = None) -> Reliability:
-    """Learn from targets whose truth is known.
+    """Learn the reliability from targets whose truth is known.
 
     Args:
         labelled: answers, and the index of the right piece (or ABSENT).

@@ -14,7 +14,7 @@ from sightplan.queries.locate import Locate, LocateReply
 from sightplan_belief.pointing.pieces import Pieces
 
 _MARGINS = (0.1, 0.3)
-"""Around what all pieces extend over, as fractions of its longer edge."""
+"""Margins of windows around all pieces, as fractions of the longer edge of their extent."""
 _LARGEST = 0.8
 """Windows with more of the picture are not worth being shown."""
 _LEAST_PX = 64

@@ -83,7 +83,7 @@ class Tracker(Protocol):
         """Take in a batch of answers."""
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
-        """Take in an action, and what became of it."""
+        """Take in an action, and the world's feedback."""
 
     def believed(self) -> tuple[State, Mapping[Atom, float]]:
         """Estimated state, and P(atom is true) of the atoms that have a probability."""
@@ -201,7 +201,7 @@ class Filtered:
 
 
 ESTIMATORS = (RAW, 'decode', 'belief')
-"""Methods whose way of estimating can be replayed."""
+"""Methods whose estimates can be replayed."""
 
 
 class Estimating:

@@ -1,1 +1,1 @@
-"""Hostile input: readers (targets), spoilt input (mutations), and who reads it (workers)."""
+"""Hostile input: readers (targets), spoilt input (mutations), and reading processes (workers)."""

@@ -144,7 +144,7 @@ def _episodes(path: Path) -> Outcome | None:
 
 
 def _bombs() -> list[bytes]:
-    """MCAP files whose chunks unpack to much more than they say, or than there is memory."""
+    """MCAP files with chunks that unpack to much more than stated, or than there is memory."""
     def record(kind: int, content: bytes) -> bytes:
         return bytes([kind]) + len(content).to_bytes(8, 'little') + content
 
@@ -197,7 +197,7 @@ def _joined(content: bytes) -> bytes:
 
 
 def _spoilt_messages(path: Path) -> Outcome | None:
-    """Cut spoilt data into messages again, and read them as a bag that is whole itself."""
+    """Cut spoilt data into messages again, and read them as an intact bag."""
     from sightplan.records.bag import BagWriter
     from sightplan.records.messages import message_types
     content = path.read_bytes()

@@ -9,7 +9,7 @@ from sightplan_bench.hostile.targets import KINDS, Target
 
 
 def prepare(folder: Path, kinds: tuple[str, ...], small: bool = False) -> None:
-    """Write what the good inputs of some kinds are made from; takes seconds.
+    """Write the files from which the good inputs of some kinds are made; takes seconds.
 
     Args:
         folder: empty.
@@ -23,7 +23,7 @@ def prepare(folder: Path, kinds: tuple[str, ...], small: bool = False) -> None:
 
 
 def targets(folder: Path, kinds: tuple[str, ...] = KINDS) -> list[Target]:
-    """The readers of some kinds, whose good inputs ``prepare`` made in a folder."""
+    """Readers of some kinds, with the good inputs that ``prepare`` made in a folder."""
     made = {'bags': bags.make, 'pictures': pictures.make, 'suites': suite_data.make,
             'replies': replies.make}
     plain = [target for target in files.make(folder) if target.kind in kinds]

@@ -48,7 +48,7 @@ def _first_lines(path: Path, most: int = 100) -> Path:
 
 
 def make(folder: Path) -> list[Target]:
-    """All of these readers; those of a run need what ``bags.prepare`` made."""
+    """Readers of files, as targets; those of a run need the files of ``bags.prepare``."""
     run = beside(folder / 'run') if (folder / 'run').is_dir() else {}
     return [*_pddl(), *_yaml(), *_lines(run), *_calibrations(), *_robots()]
 

@@ -23,7 +23,7 @@ Change = Callable[[random.Random, bytes, bytes], bytes]
 MOST_BYTES = 4 << 20
 """Largest size of an input [bytes]; a change makes it at most a few times as large."""
 _KEPT_BYTES = 1 << 16
-"""Inputs for which what is found in them is kept: good ones, which are spoilt again and again."""
+"""Size up to which parsed inputs are cached: good ones, which are spoilt again and again."""
 
 DEEP = 100_000
 _NUMBERS = (b'1e999', b'-1e999', b'NaN', b'nan', b'Infinity', b'-inf', b'9' * 400, b'9' * 5000,
@@ -115,7 +115,7 @@ T = TypeVar('T')
 
 def _kept(most: int) -> Callable[[Callable[Concatenate[bytes, P], T]],
                                  Callable[Concatenate[bytes, P], T]]:
-    """Keep what a function found in the last inputs, but for large ones."""
+    """Cache a function's results for the last inputs, except large ones."""
     def keeping(find: Callable[Concatenate[bytes, P], T]) -> Callable[Concatenate[bytes, P], T]:
         cached: Any = functools.lru_cache(maxsize=most)(find)
 
@@ -529,7 +529,7 @@ FORMS: dict[str, tuple[Change, ...]] = {
 
 
 def spoil(rng: random.Random, form: str, data: bytes, other: bytes) -> bytes:
-    """A good input spoilt once, or sometimes several times.
+    """Spoil a good input once, or sometimes several times.
 
     Args:
         rng: decides.

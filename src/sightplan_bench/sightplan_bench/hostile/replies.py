@@ -1,4 +1,4 @@
-"""Readers of what models reply: answers, plans, moves, places, choices, ratings, servers' JSON."""
+"""Readers of model replies: answers, plans, moves, places, choices, ratings, servers' JSON."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _texts(*texts: str) -> tuple[Seed, ...]:
 def _target(name: str, seeds: tuple[str, ...], read: Callable[[str], Outcome | None],
             refusals: tuple[type[Exception], ...] = (InputError,), form: str = 'text',
             ) -> Iterator[Target]:
-    """A reader; where replies are JSON their values are spoilt as well."""
+    """A reader as target; values of JSON replies are spoilt as well."""
     yield Target(name, 'replies', form, _texts(*seeds), read, refusals, _TURNS)
     data = [seed for seed in seeds if seed.startswith(('{', '['))]
     plain = [seed for seed in data if _is_json(seed)]
@@ -441,7 +441,7 @@ def _servers() -> Iterator[Target]:
 
 
 def _surrogates(read: Callable[..., None]) -> Callable[..., None]:
-    """A reader of bytes: what is none in UTF-8 is passed on as it is."""
+    """Bytes as text; bytes that are not UTF-8 become surrogates."""
     def passed(text: str, **options: Any) -> None:
         read(text.encode('utf-8', 'surrogatepass').decode('utf-8', 'surrogateescape')
              if not any(0xDC80 <= ord(char) <= 0xDCFF for char in text) else text, **options)

@@ -17,7 +17,7 @@ _FORMS = {'.json': 'json', '.jsonl': 'lines', '.pddl': 'pddl', '.png': 'picture'
 
 
 def prepare(folder: Path, small: bool = False) -> None:
-    """Let every suite write a little of its data; only those that are quick if it be small."""
+    """Let every suite write a little of its data; with ``small``, only the quick ones."""
     from sightplan.runs.suite_finding import suite_names
     place = folder / _FOLDER
     place.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Reads spoilt input in processes of their own, which may hang, crash or eat memory.
+"""Worker processes that read spoilt input, and may hang, crash or use up memory.
 
 A worker makes each input itself from the seed and the input's number, writes it below a folder,
 reads it, and says what became of it. Where it ends, or is not done within the limit, the input
@@ -74,7 +74,7 @@ class Read:
 
     @property
     def good(self) -> bool:
-        """Whether the input was not spoilt."""
+        """Whether the input was a good one."""
         return self.number < 0
 
 
@@ -235,7 +235,7 @@ def _place(error: BaseException) -> str:
 
 
 def _peak_mib(reset: bool = False) -> float:
-    """Most memory of this process so far, or since it was last reset."""
+    """Largest memory of this process so far, or since it was last reset [MiB]."""
     if reset:
         with contextlib.suppress(OSError):
             Path('/proc/self/clear_refs').write_text('5')
@@ -296,7 +296,7 @@ class _Begun:
 
 
 class _Worker:
-    """A process that reads inputs, and what it is reading."""
+    """A process that reads inputs, and its present input."""
 
     def __init__(self, work: Work, folder: Path) -> None:
         self._work, self._folder = work, folder
@@ -345,7 +345,7 @@ class _Worker:
                                  > _PATIENCE * self._work.limit_s)
 
     def end(self, outcome: Outcome) -> Read | None:
-        """End it; returns what became of the input that it was reading."""
+        """End the process; returns the result of the input that it was reading."""
         self._process.kill() if outcome is Outcome.HUNG else self._process.join(10)
         self._process.join()
         self.line.close()
@@ -421,7 +421,7 @@ def read_all(work: Work, numbers: Sequence[int], scratch: Path, workers: int = 1
 
 def _over(worker: _Worker, outcome: Outcome, busy: list[_Worker],
           waiting: list[list[int]]) -> Read | None:
-    """A worker ends; what it has not read goes to another."""
+    """End a worker; its unread inputs go to another one."""
     busy.remove(worker)
     read = worker.end(outcome)
     if worker.left:
