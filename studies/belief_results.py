@@ -26,7 +26,7 @@ from study_results import (
 )
 
 FULL = 'full'
-"""The variant of the ablations that nothing was taken from."""
+"""Name of the complete variant in the ablations."""
 
 SIMULATED, EMBEDDED = 'noisy_oracle', 'embedded'
 """Backends: errors at the rates of a model without pictures; a small model on pictures."""

@@ -49,7 +49,7 @@ def weights_gib(entry: Mapping[str, Any]) -> float:
 
 
 def fits(gib: float) -> str:
-    """The least that holds so much: one card, or the least even number of cards of 80 GB."""
+    """The smallest sufficient memory: one card, or an even number of cards of 80 GB."""
     needed_gb = (gib + _SPARE_GIB) * 2 ** 30 / 1e9
     for card in CARDS_GB:
         if needed_gb <= card:

@@ -159,7 +159,7 @@ def _image(case: Case) -> Any:
 
 
 def decoupled(case: Case, hit: float, askings: int = 1) -> Score:
-    """The perfect plan in words, each thing looked for."""
+    """Score a perfect plan in words whose places a model with hit rate ``hit`` locates."""
     backend = _backend(case, hit)
 
     def place(text: str, form: Form) -> Region | None:
@@ -289,7 +289,7 @@ def comparison(measured: Mapping[str, Any]) -> str:
 
 
 def keep(folder: Path, out: Path) -> None:
-    """Keep what the tables need of a run: one line an item or episode, as OUT/SPLIT.jsonl."""
+    """Write the fields of a run that the tables need, one line per item, as OUT/SPLIT.jsonl."""
     info = json.loads((folder / 'run.json').read_text('utf-8'))
     commits = sorted({one['commit'][:12] for one in info['sessions']})
     identity, rows = info['identity'], []

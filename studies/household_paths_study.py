@@ -1,4 +1,4 @@
-"""Prints what drives along planned paths are like, by what was wanted of them.
+"""Prints how drives along planned paths differ by the preferences for the paths.
 
 Use::
 

@@ -1,4 +1,4 @@
-"""Makes the shipped meshes of the Panda: those of pybullet_data, a twentieth of the triangles.
+"""Makes the shipped meshes of the Panda: those of pybullet_data with 5 % of the triangles.
 
     python studies/panda_meshes.py --out src/sightplan_sim/sightplan_sim/arm/panda_meshes.npz
 

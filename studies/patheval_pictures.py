@@ -44,7 +44,7 @@ from study_document import STUDIES
 ITEM = 'SceneWaves_Lines8_3/1/s02'
 """The item that is shown."""
 TASK = 2
-"""The task for which the critic compares: that of the item."""
+"""Number (1 or 2) of the critic's task: that of the item."""
 WIDTH_3D = 640
 """Width of one path's picture in perspective [px]."""
 PLAIN, AWAY = 'the first that a planner finds', 'keep away from everything'

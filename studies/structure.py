@@ -37,7 +37,7 @@ KINDS = {
     'detect': r'Detect(Request|Reply|or|ion|ions)?|detects?|detector(_\w+)?|can_detect'
               r'|tells?_apart|ToldApart|TellApart',
     'choose': r'Cho(ice|ose)(Request|Reply|Query)|Choose|Chooser|chooses|chooser(_\w+)?'}
-"""Identifiers by which a file deals with a kind of query."""
+"""Identifiers that show that a file deals with a kind of query."""
 OWN_MODULES = {
     'yes/no': r'(queries/yes_?no)\.py$',
     'text': r'(queries/(generate|text))\.py$',

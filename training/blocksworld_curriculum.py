@@ -39,7 +39,7 @@ class Curriculum:
     scenes = 500
 
     def draw(self, seed: int, count: int | None = None) -> Arrays:
-        """Draw random stacks in random looks."""
+        """Render ``count`` scenes (default ``scenes``) of random stacks in random appearance."""
         return render_shard(seed, self.recipe, self.shape, count or self.scenes)
 
     def batch(self, data: Arrays, rng: np.random.Generator | None) -> Batch:
@@ -95,7 +95,7 @@ class Curriculum:
 
     def deep(self, heads: nn.ModuleDict, hidden: torch.Tensor, asked: Asked, batch: Batch,
              ) -> tuple[torch.Tensor, float]:
-        """The state of a colour or column word should tell where that thing is."""
+        """Train the hidden state of a colour or column word to encode where that thing is."""
         labels = torch.from_numpy(questions.scene_labels(batch.facts['table'],
                                                          batch.facts['columns']))
         normed = F.layer_norm(hidden, hidden.shape[-1:])

@@ -40,7 +40,7 @@ SUITES: dict[str, tuple[str, float]] = {
     'simple': ('simple', 1.0), 'medium': ('medium', 1.0), 'hard': ('hard', 1.0),
     'mixed': ('', 1.0), 'simple_strong': ('simple', 2.0), 'medium_strong': ('medium', 2.0),
     'hard_strong': ('hard', 2.0)}
-"""Name of a test: split ('' for 1..6 blocks on 1..8 columns) and strength of the look."""
+"""Test name to split ('' for 1 to 6 blocks on 1 to 8 columns) and strength of the appearance."""
 
 
 def true_atoms(stacks: Stacks, names: tuple[str, ...]) -> set[str]:
@@ -64,7 +64,7 @@ def all_atoms(blocks: list[str], names: tuple[str, ...]) -> list[str]:
 
 
 def draw_scene(suite: str, index: int, seed: int) -> tuple[Stacks, Any]:
-    """Stacks and look of one evaluation scene, a function of its arguments alone."""
+    """The stacks and the appearance of one evaluation scene, determined by the arguments alone."""
     from sightplan_sim.blocksworld.scene import sample_look
 
     split, strength = SUITES[suite]
@@ -123,7 +123,7 @@ def run_part(job: tuple[str, int, int, int, int, str, str]) -> dict[str, Any]:
 
 
 def fraction(right: int, total: int) -> float | None:
-    """A proportion, None of nothing."""
+    """``right / total``, rounded to 6 places; None if ``total`` is 0."""
     return round(right / total, 6) if total else None
 
 

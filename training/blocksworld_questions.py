@@ -114,7 +114,7 @@ class SceneTruth:
         return self.below[a] == b
 
     def clear(self, a: int) -> bool:
-        """Block a is there and nothing lies on it."""
+        """Whether block a is in the scene and nothing lies on it."""
         return self.place[a][0] >= 0 and self.above[a] < 0
 
     def incolumn(self, a: int, c: int) -> bool:
@@ -222,7 +222,7 @@ def sample(rng: random.Random, truth: SceneTruth) -> tuple[tuple[int, ...], int,
 
 
 def scene_labels(table: NDArray[np.int8], columns: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Targets of the deep supervision: what the hidden state of a name must encode.
+    """Targets of the auxiliary loss: the facts that the hidden state of a name must encode.
 
     Args:
         table: (n, 6, 2) column and height of each colour, -1 absent.

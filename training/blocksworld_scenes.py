@@ -1,4 +1,4 @@
-"""Rendered scenes for training and checking: random stacks, random looks, small uint8 pictures.
+"""Rendered scenes for training and tests: small uint8 pictures of random stacks.
 
 A shard holds ``image`` (n, 96, 128, 3) uint8, ``patch`` (n, rows, columns) uint8
 (0 background, else 1 + colour that covers at least a quarter of the patch), ``table`` (n, 6, 2)

@@ -42,12 +42,12 @@ THINGS = 24
 LEAST_PIXELS = 80
 """Things with fewer visible pixels in the full picture are not learned from."""
 KINDS = (*CATALOGUE, *FURNITURE, *LEVELS)
-"""Categories that are learned; the detector takes those together that count as other."""
+"""Categories that are learned. The detector reports those outside its catalogue as "other"."""
 CATEGORY_IDS = {name: k for k, name in enumerate(KINDS, 1)}
 COLOUR_IDS = {name: k for k, name in enumerate(COLOURS, 1)}
 _TRIES = 48
 _EVERY = 6
-"""Every so many tables is one with any things of the catalogue."""
+"""One table in this many has arbitrary things of the catalogue instead of a task to tidy."""
 _ARM_RATE, _MOVED_RATE, _OPEN_RATE, _PARTLY_RATE = 0.5, 0.5, 0.35, 0.15
 _SEEN = WIDTH, HEIGHT
 
@@ -90,7 +90,7 @@ def tables(seed: int) -> Iterator[Table]:
 
 
 def seen_by_arm(table: Table) -> Table:
-    """Copy of a table with the look of the arm's own camera."""
+    """A copy of a table that is drawn as the arm's own camera shows it."""
     return dataclasses.replace(table, look=arm_look(table.look))
 
 
@@ -132,7 +132,7 @@ def _standing(name: str, at_m: Sequence[float], yaw: float, holder: Placed, tabl
 
 def _opened(cabinet: Placed, filled: set[str], rng: np.random.Generator,
             ) -> Iterator[tuple[str, float]]:
-    """Yield openings of drawers; those with something in them are fully open."""
+    """Yield drawers and how far they are open; drawers with things in them are fully open."""
     for part in cabinet.thing.parts:
         if part.name in DRAWERS and part.slide is not None:
             if part.name in filled:
@@ -216,7 +216,7 @@ def coloured_part(table: Table, frame: Frame) -> Mask:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Batch:
-    """Pictures with what is in them.
+    """Pictures and the things that they show.
 
     Attributes:
         picture: (B, CHANNELS, HEIGHT, WIDTH) float32.
@@ -307,7 +307,7 @@ def _dense(owner: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
 
 
 def _coarse(owner: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The map of stride 4: of each cell what is in its middle, or else anywhere near it."""
+    """The instance map at a quarter of the size: the instance in the middle of each cell, or 0."""
     rows, columns = COARSE
     cells = owner.reshape(rows, 4, columns, 4).transpose(0, 2, 1, 3).reshape(rows, columns, 16)
     near = cells[:, :, [5, 6, 9, 10]]

@@ -42,7 +42,7 @@ LEAST = 0.35
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A picture with what is in it; see ``detector_scenes``."""
+    """A picture and the things in it; ``detector_scenes`` writes the files."""
 
     name: str
     image: NDArray[np.uint8]
@@ -172,7 +172,12 @@ def calibrate(detector: EmbeddedDetector, scenes: Sequence[Scene]) -> Calibratio
 
 
 def _may_be(name: str, kind: str) -> bool:
-    """Whether a box of one category can be that of a thing of another: drawers lie in cabinets."""
+    """Whether a box of category ``name`` can be that of a thing of category ``kind``.
+
+    A cabinet matches cabinets, a drawer any drawer, and any other thing all but these.
+
+    Drawers lie in cabinets; otherwise furniture matches its own category alone.
+    """
     furniture = (CABINET, *DRAWERS)
     return name == kind or (name not in furniture and kind not in furniture) or (
         name in DRAWERS and kind in DRAWERS)

@@ -17,7 +17,7 @@ from curriculum import curricula
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Command line; what follows the domain goes to ``<domain>_evaluation.py``."""
+    """Run ``<domain>_evaluation.py`` with the arguments that follow the domain."""
     parser = argparse.ArgumentParser(description=__doc__, add_help=False)
     parser.add_argument('--domain', default='blocksworld', choices=curricula(),
                         help='whose model to measure')

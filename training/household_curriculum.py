@@ -25,22 +25,21 @@ _OTHERS = len(CATEGORIES)
 CELL_HEADS = {'thing': _OTHERS + 1, 'furniture': _OTHERS + 1, 'thing_number': len(NUMBERS) + 1,
               'furniture_number': len(NUMBERS) + 1, 'open': 2, 'held': 2, 'thing_reach': 2,
               'furniture_reach': 2, 'under': _OTHERS + 1, 'distance': 32}
-"""Sizes of the heads of every patch: category, number, and states of thing and furniture; what the
-thing is on or in; distance."""
+"""Number of classes of each output for a picture patch. ``under`` is the category of the thing
+that the thing is on or in."""
 NAME_HEADS = {'n_x': 2 * GRID, 'n_y': GRID, 'n_size': 6, 'n_open': 2, 'n_held': 2, 'n_reach': 2,
               'n_on': _OTHERS + 1, 'n_in': _OTHERS + 1, 'n_beside': _OTHERS + 1,
               'n_distance': 32}
-"""Sizes of the heads of every named object: place, size, states, what it is on, in and next to,
-and distance. An object that the robot went to is within some ten pixels of the middle;
-therefore x is finer."""
+"""Number of classes of each output for a named object. ``n_x`` is finer than ``n_y``: an object
+that the robot went to is within about ten pixels of the middle."""
 HARD = (0.5, 0.1)
 """Fraction of the weight of "no" that near misses have beyond their own, before and after."""
 RECIPES = ((136, Recipe(0.9, ('search',), openings=True)), (100, Recipe(0.4, openings=True)),
            (0, Recipe()))
-"""First shard of each recipe: later shards have more of what was found to be weak, windows,
-cartons and doors, and then rooms with many things that open."""
+"""First shard of each recipe. Later shards have more of the scenes with the most errors: windows,
+cartons and doors, then rooms with many things that open."""
 UNKNOWN_DEPTH, NOISY_DEPTH = 0.25, 0.4
-"""Fractions of pictures to learn from that have no depth, and that of a poor sensor."""
+"""Fractions of the training pictures without depth, and with the depth of a poor sensor."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ class Curriculum:
         return {'': batch, 'without depth': Batch(blind, batch.facts)}
 
     def ask(self, rng: random.Random, batch: Batch, count: int, progress: float) -> Asked:
-        """All atoms that the grounder would ask; of too many, some, by what they weigh."""
+        """All questions that the grounder would ask; at most ``count``, drawn by their weights."""
         part = min(1.0, max(0.0, (progress - 0.6) / 0.3))
         hard = HARD[0] + part * (HARD[1] - HARD[0])
         rows, weights = [], []
@@ -146,7 +145,7 @@ class Curriculum:
 
     def deep(self, heads: nn.ModuleDict, hidden: torch.Tensor, asked: Asked, batch: Batch,
              ) -> tuple[torch.Tensor, float]:
-        """The state of an object's name should tell what is to be known of it."""
+        """Train the hidden state of an object's name to encode the object's place and state."""
         assert asked.about is not None
         normed = F.layer_norm(hidden, hidden.shape[-1:])
         objects, states, rows = [], [], []
@@ -177,7 +176,7 @@ BLANK = questions.Item([questions.ID['yes'], questions.ID['<answer>'], questions
 
 
 def known(depth: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Depth without what is nearest: the gripper, which is drawn shrunk, so that none is true."""
+    """Depth with 0 (unknown) at the gripper, which is nearest and drawn too small."""
     return np.where(depth <= 1, 0, depth).astype(np.uint8)
 
 
@@ -293,7 +292,7 @@ def _names(facts: dict[str, Any]) -> np.ndarray:
 
 
 def _category_of(facts: dict[str, Any], relation: str) -> np.ndarray:
-    """(n, K) 1 + category of what each object is on or in; 0 where it is in or on nothing."""
+    """(n, K) 1 + category of the object that each object is on or in; 0 if there is none."""
     table = facts[relation]
     category = np.take_along_axis(facts['category'], table.argmax(-1).reshape(len(table), MOST), 1)
     return np.where(table.any(-1), category + 1, 0)

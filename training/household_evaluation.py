@@ -33,7 +33,8 @@ MOST_STEPS = {'simple': 10, 'medium': 20, 'hard': 30}
 NOISE, FAILURE_RATE = 0.5, 0.06
 
 Counts = dict[str, list[int]]
-"""Predicate to: true atoms, those called true, false atoms, those called false."""
+"""Predicate to numbers of true atoms, true atoms answered yes, false atoms, false atoms answered
+yes."""
 
 
 def walk(world: Any, domain: Any, problem: Any, planner: Any, rng: np.random.Generator,
@@ -145,7 +146,7 @@ def row(tally: list[int]) -> dict[str, Any]:
 
 
 def fraction(right: int, total: int) -> float | None:
-    """A proportion, None of nothing."""
+    """``right / total``, rounded to 4 places; None if ``total`` is 0."""
     return round(right / total, 4) if total else None
 
 

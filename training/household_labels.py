@@ -19,7 +19,7 @@ from sightplan_sim.household.labels import LabelledBox, draw_labels
 
 FULL = 480
 FIXED = ('plaything',)
-"""Categories in which the number decides what a thing looks like."""
+"""Categories whose objects look different by number; their numbers are never exchanged."""
 _NAMES = tuple(CATEGORIES)
 
 
@@ -39,7 +39,7 @@ def mirrored(scene: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def renumbered(scene: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-    """The scene with the numbers of a category's objects dealt out anew."""
+    """A copy of the scene in which the objects of each category have exchanged their numbers."""
     number = scene['number'].copy()
     for category in set(scene['category'].tolist()) - {-1}:
         if _NAMES[category] not in FIXED:

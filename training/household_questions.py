@@ -32,7 +32,8 @@ REWRITES = (
     (r'\b((with)?in reach|reached)\b', 'reachable'),
     (r'\b(inside of|inside|in)\b', 'inside'),
     (r'\b(holding|holds?|held)\b', 'holding'))
-"""Ways to say the same; the domain's own questions are among them."""
+"""Pattern and replacement of wordings that mean the same as a predicate, the domain's own
+included."""
 WORDS = Words(
     ('yes', 'no', *PREDICATES, *CATEGORIES, *NUMBERS,
      *(f'{category}_{n}' for category in CATEGORIES for n in NUMBERS)),
@@ -50,8 +51,8 @@ _CLOSE_PX = 40
 SHARES = (
     (0.20, 1.17, 1.81, 1.0), (0.05, 0.29, 1.35, 1.0), (0.29, 0.59, 0.37, 1.0),
     (0.12, 0.67, 4.74, 2.41), (0.24, 0.45, 4.95, 2.67), (0.10, 0.41, 0.73, 0.36))
-"""For each predicate: its fraction of the loss, and the numbers of true, false and nearly true
-atoms (of those with two arguments) in a picture that is drawn for training."""
+"""For each predicate: its fraction of the loss, then the mean numbers of true, false and nearly
+true atoms per training picture (nearly true: of predicates with two arguments alone)."""
 _PAD = ID['<pad>']
 _HOLDING = PREDICATES.index('holding')
 
@@ -105,7 +106,7 @@ class Item(NamedTuple):
 
 
 def items(truth: SceneTruth) -> list[Item]:
-    """All questions that the grounder would ask of what is in view."""
+    """All questions that the grounder would ask about the objects in view."""
     out: list[Item] = []
     for kind, unary in enumerate(truth.unary):
         for a in truth.domain(kind):

@@ -54,13 +54,13 @@ WEIGHTS = {'navigate-to': 2.5, 'open-container': 5.0, 'close-container': 1.0, 'g
            'place-on': 2.0, 'place-next-to': 5.0, 'place-inside': 5.0}
 TASK_FRACTION = 0.5
 BESIDE_FRACTION = 0.15
-"""Chance at each step to begin to put something next to something else."""
+"""Chance at each step to start a placement next to another thing."""
 NAMES = 'lesson'
 """Problems to learn from are named so that no benchmark's problem gets the same home."""
 
 
 class Studio(HouseholdWorld):
-    """A household world that takes training pictures: cheap to act in, rich in what it tells.
+    """A household world for training pictures: cheap to act in, and it reports the true state.
 
     Acting skips the pictures by which the world makes sure of what comes into view.
     """

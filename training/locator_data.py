@@ -121,7 +121,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, texts: Iterable[str], categories: Iterable[str], least: int = 3) -> Vocabulary:
-        """Words that occur ``least`` times in texts that were each said otherwise, too."""
+        """Collect the words that occur at least ``least`` times in the texts and rewordings."""
         names = tuple(sorted({name for name in categories if name}))
         wording, rng, count = Wording(names), random.Random(0), Counter[str]()
         texts = list(texts)

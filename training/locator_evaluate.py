@@ -39,7 +39,7 @@ from sightplan.queries.locate import Locate
 from sightplan_models.embedded import LOCATOR, SHIPPED, Backend, Settings
 
 FIRST, FIRST_CALIBRATION = 500_000, 900_000
-"""Seeds of scenes to measure on, and to calibrate on, begin here; those learned from are small."""
+"""First seeds of the scenes for tests and for calibration. Training scenes have smaller seeds."""
 GOALS = {'s1': 0.85, 's2 afd, contact': 0.70}
 Row = dict[str, Any]
 
@@ -52,7 +52,7 @@ def on_mask(region: Region, mask: Mask) -> bool:
 
 
 def box_score(region: Region, mask: Mask) -> float:
-    """IoU of a box with a mask, in units of what the mask's own tight box has."""
+    """The IoU of a box with a mask, divided by that of the mask's tight bounding box."""
     height, width = mask.shape
     (x1, y1), (x2, y2) = region.pixels(width, height)
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))

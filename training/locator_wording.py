@@ -1,7 +1,7 @@
-"""Other ways to say the same, so that a locator learns what is meant and not how it was put.
+"""Rewordings of tasks, so that a locator learns the meaning and not the wording.
 
-What stands for what is in ``locator_wording.yaml``. None of it is a phrasing that scenes keep for
-tests (``check`` finds those that are).
+``locator_wording.yaml`` lists the phrasings that mean the same. None of them is a phrasing that
+scenes keep for tests; ``check`` finds those that are.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SLOT = re.compile(r'\{(\w+)\}')
 
 
 class Wording:
-    """Other ways to say the same.
+    """Rewords tasks at random.
 
     Args:
         nouns: names of categories, which may follow a colour.
@@ -50,7 +50,7 @@ class Wording:
         self._phrases = re.compile(r'\b(' + '|'.join(map(re.escape, longest)) + r')\b')
 
     def reworded(self, text: str, rng: random.Random) -> str:
-        """A text, said otherwise; often as it was."""
+        """Return ``text`` with some words and phrases exchanged at random, often unchanged."""
         text = ' '.join(text.lower().split())
         text = self._named(self._sentence(text, rng), rng)
 
@@ -114,7 +114,7 @@ def _read() -> dict[str, Any]:
 
 
 def check(held_out: Iterable[str]) -> list[str]:
-    """Our ways to say something that scenes keep for tests, whatever their slots are called."""
+    """List our phrasings that scenes keep for tests, whatever the names of their slots."""
     def bare(way: str) -> str:
         return ' '.join(re.findall(r'[a-z]+|_', _SLOT.sub('_', way.lower())))  # deaf to signs
 

@@ -1,4 +1,4 @@
-"""Pictures of pairs of paths, and what the encoder of ``embedded`` makes of them.
+"""Pictures of pairs of paths, and their vectors by the encoder of ``embedded``.
 
 The encoder is the network that reads paths in pictures from above, up to the cells that its maps
 are made of. A picture becomes one vector: mean and greatest value of every channel over all cells.
@@ -120,7 +120,7 @@ def values_of(items: Sequence[Item]) -> Tensor:
 
 def read_pictures(items: Sequence[Item], encoder: Network, folder: Path,
                   progress: Callable[[str, int], None] = lambda what, done: None) -> Pictures:
-    """Read the pictures of items and encode them; what is in the folder is not done again.
+    """Read the pictures of items and encode them, except those that are in the folder already.
 
     Args:
         items: of one set of data.

@@ -110,7 +110,7 @@ class Questions(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of pictures, and what is true of them.
+    """Pairs of pictures with the true answers to questions about them.
 
     Attributes:
         numbers: (N, 2) of their pictures.
@@ -122,7 +122,7 @@ class Pairs:
 
 
 def loss_of(found: Tensor, truth: Tensor) -> Tensor:
-    """Cross entropy of what is asked."""
+    """The mean cross entropy of the answers to the questions that are asked (not NaN)."""
     asked = ~truth.isnan()
     return F.binary_cross_entropy_with_logits(found[asked], truth[asked])
 
@@ -209,7 +209,7 @@ def evaluate(probe: nn.Module, vectors: Tensor, pairs: Pairs) -> list[tuple[int,
 
 
 def same_pairs(count: int, seed: int) -> Pairs:
-    """Pairs of the paper: each of ``count`` pictures with itself (1), and with another one (0)."""
+    """The paper's pairs: each of ``count`` pictures with itself (1) and with another (0)."""
     generator = torch.Generator().manual_seed(seed)
     one = torch.arange(count)
     other = (one + torch.randint(1, count, (count,), generator=generator)) % count

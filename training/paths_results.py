@@ -1,4 +1,4 @@
-"""The file of what was learned about paths, from which the page about paths takes its tables."""
+"""Writes the file of results of learning about paths; the docs take their tables from it."""
 
 from __future__ import annotations
 

@@ -214,7 +214,9 @@ def named(inputs: Inputs, at: Tensor, epoch: int) -> Tensor:
 
 def learn(inputs: Inputs, data: Batch, vectors: Tensor, chosen: tuple[Tensor, Tensor],
           epochs: int, seed: int) -> tuple[Model, list[float]]:
-    """Train on frozen vectors; the model of the best epoch, and accuracies on what is kept apart.
+    """Train on frozen vectors.
+
+    Returns the model of the best epoch and the accuracies of all epochs on held-out items.
 
     Args:
         inputs: what the model is shown.
@@ -253,7 +255,7 @@ def learn(inputs: Inputs, data: Batch, vectors: Tensor, chosen: tuple[Tensor, Te
 def tune(model: Model, encoder: Network, data: Batch, pictures: Pictures, scale: Scale,
          groups: Sequence[Tensor], rate: float, progress: Callable[[int, int], None],
          ) -> tuple[Model, Network]:
-    """Train model and encoder together; those that are given stay as they are.
+    """Train copies of model and encoder together; the arguments are not changed.
 
     Args:
         model: as the frozen encoder left it.
@@ -385,14 +387,14 @@ def encoded(encoder: Network, pictures: Pictures) -> Tensor:
 
 
 def apart(items: Sequence[Item]) -> tuple[Tensor, Tensor]:
-    """Numbers of the items to learn from, and of those of every tenth map."""
+    """Numbers of the items for training, and of the held-out items (those of every tenth map)."""
     maps = {name: k for k, name in enumerate(dict.fromkeys(item.map for item in items))}
     kept = torch.tensor([maps[item.map] % 10 == 9 for item in items])
     return (~kept).nonzero()[:, 0], kept.nonzero()[:, 0]
 
 
 def paraphrased(items: Sequence[Item]) -> list[str]:
-    """Tasks of items in words that nothing was learned from; an item's are always the same."""
+    """Each item's task in a fixed wording that is not in the training data."""
     known = {one.id: one.paraphrases for one in load_scenarios()}
     return [random.Random(item.id).choice(known[item.scenario]) for item in items]
 

@@ -60,7 +60,7 @@ def render(folder: Path, first: int, shards: int, workers: int,
 
 
 class Corpus:
-    """The scenes of a folder's shards; picks up those that appear while training runs.
+    """The scenes of a folder's shards, including shards that are added while training runs.
 
     Args:
         folder: of the shards.

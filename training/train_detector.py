@@ -46,8 +46,8 @@ from sightplan_sim.tabletop.catalogue import CATEGORIES as CATALOGUE
 
 _LIKE = {'cabinet': 'drawer box', 'crate': 'tray', 'napkin': 'box', 'drawer:top': 'drawer box',
          'drawer:bottom': 'drawer box'}
-"""Categories that begin with the locator's weights of a similar category. The locator's first
-categories are those of the catalogue in alphabetical order."""
+"""Categories whose weights are initialized from a similar category of the locator. The locator's
+first categories are those of the catalogue in alphabetical order."""
 
 
 REFRESH_EVERY = 50
@@ -101,7 +101,7 @@ class Machine:
 # Losses ----------------------------------------------------------------------------------------
 
 def losses(network: Network, batch: Batch, rng: np.random.Generator) -> dict[str, Tensor]:
-    """The parts of the loss by name, each a mean over what it is about, weighed."""
+    """The weighted parts of the loss by name."""
     seen = network.look(batch.picture)
     known = (batch.category > 0) & (batch.at >= 0)
     at = _beside(batch, rng)
@@ -155,7 +155,7 @@ def _instance_losses(found: Found, batch: Batch, known: Tensor) -> dict[str, Ten
 
 
 def colour_loss(network: Network, batch: Batch) -> Tensor:
-    """Loss of the colours of things whose coloured pixels are known."""
+    """The loss of the colours of things with known coloured pixels."""
     owner = F.interpolate(batch.owner[:, None].float(), scale_factor=2, mode='nearest')[:, 0]
     index = torch.arange(1, batch.colour.shape[1] + 1, device=owner.device)[:, None, None]
     weight = ((owner[:, None] == index) & batch.coloured[:, None]).float()
@@ -181,7 +181,7 @@ def _area(box: Tensor) -> Tensor:
 # Training --------------------------------------------------------------------------------------
 
 class Batches(Dataset[Batch]):
-    """The batches of a run by their steps; looks for new shards now and then.
+    """The batches of a run, by step. It checks for new shards every ``REFRESH_EVERY`` batches.
 
     Args:
         data: folder of shards.
@@ -299,7 +299,7 @@ class Trainer:
             group['lr'] = group['top'] * fall * warm
 
     def learn_colours(self) -> None:
-        """Learn to tell colours, and nothing else."""
+        """Train the colour layers alone."""
         network = self.network
         parameters = [*network.tint.parameters(), *network.colour.parameters()]
         steps, found = self.settings.colour_steps, []
@@ -357,7 +357,7 @@ def make_network() -> Network:
 
 
 def begin(network: Network, start: Path | None) -> None:
-    """Take weights of another run's checkpoint, or those of the shipped locator that fit."""
+    """Load the weights of a checkpoint, or those of the shipped locator of the same shape."""
     if start is not None:
         network.load_state_dict(torch.load(start, weights_only=True, map_location='cpu')['mean'])
         return
@@ -375,7 +375,7 @@ def begin(network: Network, start: Path | None) -> None:
 
 
 def is_trunk(name: str) -> bool:
-    """Whether a parameter is one of those that stand still at first."""
+    """Whether a parameter belongs to the layers that are frozen at first."""
     return name.split('.')[0] in ('stem', 'four', 'eight', 'sixteen', 'token', 'layers', 'norm',
                                   'down_sixteen', 'mix_eight', 'down_eight', 'mix_four')
 

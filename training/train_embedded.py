@@ -101,7 +101,7 @@ class Trainer:
         partial.replace(self.checkpoint)
 
     def average(self) -> None:
-        """Take the weights into the mean of the last stage's end, which is what is exported."""
+        """Add the weights to the mean over the end of the last stage, which is exported."""
         self.averaged += 1
         for name, value in self.model.state_dict().items():
             if name not in self.mean or not value.is_floating_point():

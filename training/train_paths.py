@@ -53,7 +53,7 @@ from sightplan_suites.paths.planner_settings import PLANNERS, PlannerSettings
 from sightplan_suites.paths.planning import plan_path
 
 FIRST_SEED = 5_000_000
-"""Seeds of maps to learn from begin here; those of the suite are small numbers."""
+"""First seed of the maps for training. Maps of the suite have small seeds."""
 
 Views = TopView | PerspectiveView
 VIEWS: dict[str, Views] = {
@@ -63,7 +63,7 @@ VIEWS: dict[str, Views] = {
 _MAPS, _RUNS = 4, 10
 """Maps of a shard, and planned paths of each."""
 _USUAL_POINTS = 40
-"""Paths that are simplified have at most so many points; on these it is calibrated."""
+"""Largest number of points of simplified paths; the network is calibrated on paths up to this."""
 _STEP = 0.1
 """Distance of the places at which a path's length is counted [unit of the map]."""
 
@@ -101,7 +101,7 @@ def read_rows(folder: Path, seeds: range) -> list[dict[str, Any]]:
 
 
 class Drawn:
-    """A path on a map as a picture, and what is where in it.
+    """A picture of a path on a map, with the true positions of its parts.
 
     Args:
         row: the map and the path.
@@ -238,7 +238,7 @@ def train(rows: list[dict[str, Any]], view: Views, args: argparse.Namespace, log
 
 def readings(network: Network, rows: list[dict[str, Any]], view: Views,
              ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Readings and true values, (N, 7) each, in the paper's look."""
+    """The network's readings and the true values, (N, 7) each, in the paper's style."""
     found, true = [], []
     with torch.no_grad():
         for row in rows:
@@ -249,7 +249,7 @@ def readings(network: Network, rows: list[dict[str, Any]], view: Views,
 
 
 def calibrated(found: NDArray[np.float64], true: NDArray[np.float64]) -> dict[str, float]:
-    """Standard deviation of what differences of two readings are off by, by descriptor.
+    """Standard deviation of the errors of differences between two readings, by descriptor.
 
     Of the errors of 20,000 pairs; what lies beyond four times their median counts as that much.
     """
@@ -264,7 +264,7 @@ def calibrated(found: NDArray[np.float64], true: NDArray[np.float64]) -> dict[st
 
 
 def accuracies(found: NDArray[np.float64], true: NDArray[np.float64]) -> dict[str, float]:
-    """Fraction of significantly different pairs for which the path with more is told."""
+    """Per descriptor, the fraction of significantly different pairs that are ordered correctly."""
     rng = np.random.default_rng(1)
     first, second = rng.integers(len(found), size=(2, 20_000))
     right = {}

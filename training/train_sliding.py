@@ -83,9 +83,9 @@ NOTHING = -1
 """Kind of a cell that is none; 0 is an empty one, then come ``KINDS``."""
 
 _GROUPS, _GROUP, _OTHERS = 25, 4, 4
-"""Looks of a shard, pictures of each, and pictures of something else."""
+"""Appearances in a shard, pictures of each appearance, and other pictures in a shard."""
 _NONSENSE = 5
-"""Pictures of nothing that are added to a shard each time."""
+"""Pictures without a board that are added to a shard each time."""
 _SOME, _ALIKE = 24, 50.0
 """Colours with which a piece's is compared, beside the usual ones, and how far away in RGB they
 are at the least."""
@@ -109,7 +109,7 @@ def shipped_boards() -> frozenset[tuple[int, frozenset[tuple[str, int]]]]:
 
 
 def draw_shard(seed: int) -> Shard:
-    """Pictures of boards and what they show; a function of the seed alone."""
+    """Pictures of boards and their contents, determined by the seed alone."""
     rng = np.random.default_rng([20, seed])
     avoided = shipped_boards()
     rows: list[dict[str, Any]] = []
@@ -151,7 +151,7 @@ def draw_board(rng: np.random.Generator, size: int,
 
 
 def draw_names(rng: np.random.Generator, count: int) -> list[str]:
-    """Names of pieces that do not look the same, of the paper's, usual or all colours."""
+    """Names of pieces that look different, in the paper's, the usual or all colours."""
     table = colours()
     kind = rng.random()
     shades = (PAPER_COLOURS if kind < 0.35 else USUAL if kind < 0.75
@@ -232,7 +232,7 @@ def draw_view(rng: np.random.Generator, picture: Bytes, corners: Floats) -> tupl
 
 
 def draw_nonsense(rng: np.random.Generator) -> Bytes:
-    """A picture that shows nothing: of one colour, of noise, of gradients or of rectangles."""
+    """A picture without a board: one colour, noise, gradients or rectangles."""
     kind = int(rng.integers(5))
     grey = rng.random() < 0.5
     picture = np.empty((HEIGHT, WIDTH, 3), np.uint8)
@@ -384,7 +384,7 @@ def counter_loss(network: Network, batch: dict[str, Tensor]) -> tuple[Tensor, li
 
 
 class Palette:
-    """Colours between which the reader learns to tell."""
+    """The colours that the reader learns to distinguish."""
 
     def __init__(self) -> None:
         table = colours()
@@ -476,7 +476,7 @@ def _joined(shards: list[Shard]) -> Shard:
 
 def batches(shard: Shard, keys: Sequence[str], size: int, rng: np.random.Generator,
             ) -> Iterator[dict[str, Tensor]]:
-    """All rows of some arrays, shuffled, in batches of one size; the rest is left out."""
+    """Shuffled batches of ``size`` rows; rows that do not fill a batch are left out."""
     order = rng.permutation(len(shard[keys[0]]))
     for start in range(0, len(order) - size + 1, size):
         rows = np.sort(order[start:start + size])

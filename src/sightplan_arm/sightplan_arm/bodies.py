@@ -79,7 +79,7 @@ _POSTURES = 50  # number of postures by which joined bodies are found
 _JOINED_M, _CONSTANT_M = 5e-4, 1e-3
 _STRIDE = 8  # pieces of a spline that are first tried with one direction
 _FAR_M = 0.2  # bodies that can be farther apart can keep any margin that can be configured
-_NEAR_M = 0.05  # beyond which balls around shapes tell enough of their distance
+_NEAR_M = 0.05  # distance from which the balls around shapes are exact enough
 _KEPT = 16  # surroundings that are kept ready
 
 Indices = NDArray[np.intp]

@@ -23,12 +23,14 @@ WINDOW_S = 0.1
 """Differences of positions are taken of the measurements of this time [s]."""
 
 SLACK_RAD_S = 0.05
-"""A velocity fits the positions if it differs by no more from what they show [rad/s]."""
+"""Largest difference between a joint's reported velocity and the velocity of its positions
+[rad/s]."""
 
 DISTRUST_S = 0.2
-"""Velocities that did not fit for so long are named, until they have fitted for as long [s]."""
+"""Time after which velocities that do not fit the positions are reported, and after which
+velocities that fit are trusted again [s]."""
 
-_GAP_S = 2.0 * WINDOW_S  # measurements farther apart say nothing of what was between them
+_GAP_S = 2.0 * WINDOW_S  # largest gap between two measurements that are compared
 _LEAST_SPAN_S = 0.5 * WINDOW_S  # shortest span to judge by, as positions are noisy
 _LEAST = 3  # measurements
 

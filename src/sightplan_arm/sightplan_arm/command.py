@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _WARN_PX = 1.0
 _WARN_TABLE_M = 0.003
 _WARN_FOCAL = 0.035
-"""Standard deviation up to which points tell a focal length that is 20 % off from a right one."""
+"""Largest standard deviation of a focal length at which an error of 20 % would be noticed."""
 _LEAST_BLOCK_PX = 25.0
 
 _EXAMPLES = """\

@@ -30,13 +30,13 @@ from sightplan_arm.hardware import Vector
 LEAST_POINTS = 6
 _LEAST_WIDTH = 0.08  # smallest width of a set of points, as a fraction of its length
 _LEAST_SPREAD_PX = 60.0
-_INLIER_PX = 4.0  # a point farther than this from where it should be seen is left out
+_INLIER_PX = 4.0  # largest distance of a point from where it should be seen
 _PIXEL_NOISE = 0.3  # least standard deviation of a pixel that is taken for granted
 _FOCAL_RATIOS = (0.5, 2.0)  # range in which the best focal length is searched for
 _FOCAL_STEP = 0.02
 _FOCAL_STDS, _FOCAL_OFF = 3.5, 0.03
-"""A focal length that is off by more than both, in standard deviations of what the points say and
-as a part of it, is refused."""
+"""Errors of a focal length, in standard deviations and as a fraction of it, that must both be
+exceeded to refuse it."""
 _LEAST_DEPTHS = 4
 _DEPTH_OFF = 0.05
 """Largest relative difference between the board's depth and its depth by the pose. Depth cameras

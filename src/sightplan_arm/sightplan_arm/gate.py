@@ -112,13 +112,14 @@ log = logging.getLogger(__name__)
 
 
 EMPTY_M = 0.0012
-"""Fingers that are nearer than this have nothing between them [m]."""
+"""Smallest distance between the fingers at which they may hold something [m]."""
 
 OPENED_M = 0.003
-"""Fingers that have opened by so much no longer hold what they held [m]."""
+"""Opening of the fingers from which they no longer hold the thing that they held [m]."""
 
 WIDER, WIDER_M = 1.2, 0.005
-"""Fingers hold a thing that is wider than it was seen by no more than this part, and this [m]."""
+"""Fingers may be apart by ``WIDER`` times the seen width of a thing plus ``WIDER_M`` [m] to hold
+it."""
 
 _GIVING_WAY = 0.2  # part of the greatest velocities and accelerations
 AGAIN_S = 0.05

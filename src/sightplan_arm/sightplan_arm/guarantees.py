@@ -36,7 +36,7 @@ WINDOW_S = 2.0
 _MOST = 4000  # messages that are remembered
 _PART = 0.95
 _DRIFT = 0.2  # relative error of the clock of stamps
-_JUMP_S = 0.001  # stamps that go back by more than this were set back
+_JUMP_S = 0.001  # smallest backward step of stamps that counts as a clock that was set back
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ ROTATION_TOLERANCE_RAD = 1e-5
 """Inverse kinematics ends when both are reached."""
 
 LIMIT_ROOM_RAD = 1e-3
-"""Solutions keep so far from the joints' limits: splines through them go a little beyond."""
+"""Smallest distance of a solution from the joints' limits; splines may overshoot a little
+[rad]."""
 
 _ITERATIONS = 60
 _PATIENCE = 8  # iterations in which the error may not shrink
@@ -31,7 +32,7 @@ _STEP_RAD = 0.5  # greatest change of a joint in one iteration
 _DRAWN = 0.2  # part of the way to the seed that joints go in one iteration where they are free to
 _KEPT = 32  # sets of points of which it is remembered how they move
 _STILL = np.eye(4)
-_NEAR_RAD = 0.8  # a solution nearer than this to the seed needs no competitor
+_NEAR_RAD = 0.8  # distance to the seed below which a solution is accepted at once
 
 
 class Kinematics:

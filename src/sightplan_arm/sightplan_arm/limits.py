@@ -38,7 +38,7 @@ REST_RAD_S = 1e-9
 """Velocity that counts as rest at the end of a trajectory."""
 
 RESOLUTION_M = 1e-4
-"""A path that comes closer to the box's side than this may be refused."""
+"""Distance from the box's sides up to which a path inside of it may be refused [m]."""
 
 MOST_SAMPLES = 200_000
 """Largest number of samples of one path; only motions that no arm makes need more."""

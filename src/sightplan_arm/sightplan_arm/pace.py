@@ -26,13 +26,14 @@ PATIENCE_S = 5.0
 """Longest wall time for which simulated time waits for a silent node [s]."""
 
 ALONE_S = 7.0
-"""Simulated time that stands for so long (wall time) is that of hardware that has died [s]."""
+"""Wall time without progress of the simulated time after which the hardware counts as dead [s]."""
 
 LEAD_S = 0.05
-"""Simulated time goes no farther ahead of what its watchers have seen of it [s].
+"""Largest lead of the simulated time over the time that its watchers have seen [s].
 
 Less than an arm may be late in following (GateSettings.tracking_delay_s): a command is under way
-for no longer."""
+for no longer.
+"""
 
 _PART = 0.7  # fraction of a limit after which time stops for a silent node
 

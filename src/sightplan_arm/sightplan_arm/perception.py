@@ -42,7 +42,7 @@ _VIVID = 0.45  # least saturation of a block's paint; tables and walls stay belo
 _HUE_SHIFT_DEG = 10.0  # largest change of a hue by light
 _HUE_REACH_DEG = 35.0  # farther from its hue nothing is of a colour
 _RAISED_M = 0.010  # lower points may be the table, as calibrations are imperfect
-_MARGIN_PX = 16  # around what stands above the table
+_MARGIN_PX = 16  # margin around the things that stand above the table
 _LEAST_FRACTION = 0.18  # fraction of a whole face that a patch must show to be a cube
 _LEAST_PIECE = 0.02  # fraction of a whole face that a patch must show to be a part of one
 _LEAST_FOREIGN = 0.08  # fraction of a whole face that something must show to cause a warning
@@ -63,7 +63,7 @@ most 10.4, at the usual strength of the look 5.8)."""
 _RED_AND_BLUE_DEG = 240.0  # a hue is this less itself when red and blue are exchanged
 _TABLE_M = np.array([(-0.50, -0.12), (0.50, 0.25)])
 """Corners of the part of the table that is compared with where the camera's pose has it."""
-_NEAR_TABLE_M = 0.025  # a point that is nearer than this to z = 0 may be the table
+_NEAR_TABLE_M = 0.025  # largest height of points that may be the table, above and below z = 0
 _LEAST_TABLE = 0.2  # of the pixels that should show the table, unless things hide it
 _LEAST_TABLE_PX, _TABLE_POINTS = 300, 8000
 _TABLE_OFF_M, _TABLE_TILT_RAD = 0.020, math.radians(3.0)
@@ -77,8 +77,8 @@ _LEAST_PADS = 3
 """Fewer pads are not looked for: of two, shadows or uneven light pass for pads that are elsewhere
 (in 162 of 1,200 random profiles of light; of three in 37)."""
 _PADS_EXPLAIN, _PADS_CONTRAST = 0.6, 8.0
-"""Pads are seen where they explain this part of the variance of brightness along the row, and
-differ from what is beside them by so many grey values."""
+"""Smallest fraction of the variance of brightness along the row that the pads must explain, and
+smallest difference of their grey value from their surroundings'."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,7 @@ CREPT_RAD = 0.003
 """A joint that has gone farther since the gate fell silent moves, however slowly [rad]."""
 
 SETTLE_S = 2.0
-"""An arm that stood for so long without a gate is left alone [s]."""
+"""Time at rest after which an arm without a gate is left alone [s]."""
 
 AFTER_BRAKING_S = 0.1
 """Time after the end of the braking at which the arm must stand, and is locked [s].

@@ -36,7 +36,7 @@ from sightplan_belief.visibility import Visibility
 _OUTCOMES = 0.1  # fraction of the steps that reconsider an action's outcome
 _STEPS = 60
 _LEAST = 1e-4  # probabilities of the prior are clamped to [least, 1 - least]
-_SURPRISING = 0.1  # news less likely than this sets all trajectories in motion
+_SURPRISING = 0.1  # evidence of a smaller probability than this makes all trajectories move
 _MORE_MOVES = 4  # as long as they find likelier ones
 
 

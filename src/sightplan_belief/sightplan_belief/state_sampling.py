@@ -19,7 +19,7 @@ from sightplan_belief.theory import Clause, Theory
 
 SWAPS = 0.4  # fraction of the steps that exchange a true atom with a false one
 FIRST_STEPS = 150
-_HARDLY = 3.0  # a rule that costs more than this when broken is hardly ever broken [nats]
+_HARDLY = 3.0  # cost from which a rule is hardly ever broken [nats]
 _MOST = 0.85  # largest sum of mutually exclusive atoms: a home may differ from those learned from
 _ORDERS = 4  # number of orders of atoms in which the first sample is drawn
 

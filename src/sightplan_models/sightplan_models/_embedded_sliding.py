@@ -48,7 +48,8 @@ _KEPT = 8
 """Readings that are kept."""
 _LEAST_PX = 16
 _ALIKE = 50.0
-"""Colours nearer than this in RGB are not distinguished, unless both are asked about."""
+"""Smallest distance in RGB between the colours of the pieces and a usual colour that may be
+answered."""
 _TOO_SMALL = 1e-3
 """Probability that a question names a cell that the board does not have."""
 _TILE = 'tile'

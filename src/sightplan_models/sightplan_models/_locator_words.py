@@ -23,7 +23,7 @@ _REAL = frozenset((
     'banana', 'bare', 'be', 'before', 'beside', 'bite', 'cake', 'come', 'cube', 'do', 'game',
     'give', 'go', 'have', 'he', 'here', 'hole', 'like', 'locate', 'made', 'make', 'me', 'more',
     'move', 'no', 'safe', 'same', 'side', 'so', 'take', 'to', 'we'))
-"""Real words of those texts that match the pattern."""
+"""Real words that match ``_MADE_UP``; they are not treated as made up."""
 _ASKING = frozenset((
     'are', 'could', 'is', 'kindly', 'please', 'see', 'seen', 'shown', 'that', 'the', 'there',
     'these', 'this', 'those', 'where', 'which', 'who', 'whom', 'whose', 'would', 'you', 'your'))

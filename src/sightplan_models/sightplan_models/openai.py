@@ -113,7 +113,7 @@ _LEAST_TOKENS = 16
 _ABOUT_ONE = (400, 413, 422)
 """HTTP statuses of refusals that may concern one request alone, such as one that is too long."""
 _CHECK_S = 120.0
-"""Limit of each request by which is found out whether pictures reach the model [s]."""
+"""Limit of each request that tests whether pictures reach the model [s]."""
 _TOO_FEW = re.compile(r'below_min|minimum|greater than|>=|\bleast\b')
 """Words with which servers refuse a limit of tokens that is too small."""
 

@@ -33,7 +33,7 @@ from sightplan_report.tables.common import group_cells
 FAILED, ALL, NO_PAGES = 'failed', 'all', 'none'
 MOST, MOST_BYTES, MOST_LISTED = 2, 15_000_000, 3000
 FEW = 20
-"""Largest number of episodes at which all of them get a page."""
+"""Largest number of episodes at which every episode gets its own page."""
 _MOST_GALLERY, _MOST_REASONS = 12, 12
 
 

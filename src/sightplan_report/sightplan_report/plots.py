@@ -49,7 +49,7 @@ _STYLE: Any = {
 }
 _MOST_LABEL, _MOST_ROW, _MOST_LINES = 900, 52, 4
 _HIDDEN = 0.015
-"""A published fraction so near to the measured one would be hidden by it."""
+"""Difference of published and measured fraction below which the published mark is moved aside."""
 _LEAST_IN_BIN = 20
 _WIDE, _BESIDE, _APART = 8.0, 0.018, 0.8
 SHARES = [0, 0.25, 0.5, 0.75, 1], ['0', '.25', '.5', '.75', '1']

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sightplan_arm.geometry import rotation_from_rpy
 
 CREASE_DEG = 50.0
-"""Polygons that meet at less than this are shaded as one round surface."""
+"""Faces that meet at a smaller angle than this are shaded as one round surface [deg]."""
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

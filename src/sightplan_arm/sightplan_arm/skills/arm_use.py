@@ -21,7 +21,7 @@ _Settings = TypeVar('_Settings')
 
 OPEN_SLACK_M = 0.005
 """Fingers that opened to within this are open."""
-_SLACK = 0.1  # part of the fingers' way by which open and closed ones may be off
+_SLACK = 0.1  # largest error of open and closed fingers, as a fraction of their way
 
 
 class ArmUse:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 ACTION = 'moveblock'
 
-_ANYWHERE = ('missing', 'twice', 'not_a_cube')  # warnings that tell of obstacles nobody knows
+_ANYWHERE = ('missing', 'twice', 'not_a_cube')  # warnings of obstacles whose place is unknown
 _ASIDE = ('between_columns', 'out_of_row')  # warnings about a block that may be fetched yet
 
 

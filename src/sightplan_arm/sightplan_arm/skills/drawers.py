@@ -37,7 +37,7 @@ TILTS_RAD = (0.35, 0.5, 0.2, 0.65, 0.8, 0.0)
 """Angles by which the fingers point towards the front, from straight down, in order of trial."""
 
 _WINDOW_PX = 2  # distance of the points on both sides from which normals are taken
-_JUMP_M = 0.03  # no normals where those points are farther apart
+_JUMP_M = 0.03  # largest distance of these points for which a normal is computed
 _UPRIGHT = 0.55  # greatest vertical part of an upright face's normal
 _ON_FRONT_M = 0.004
 _LEAST_PX = 60  # smallest number of a front's pixels

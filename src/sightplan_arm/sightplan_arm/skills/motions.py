@@ -45,7 +45,7 @@ ROOM_M = 0.02
 GUARDED = 0.5
 """Part of the speed where something may be in the way that was not seen."""
 
-_APART = 4  # every how many points of a motion one is used for the way back
+_APART = 4  # a motion's way back uses every fourth of its points
 _JUMP_RAD = 0.4
 _SAME_RAD = 0.05
 _LEAST_M = 0.003  # distance below which a path is not taken

@@ -74,7 +74,7 @@ IN_THE_WAY = 'a finger came upon something on the way down'
 _SOMETHING_M = 0.0012  # fingers that are this far apart hold something
 _INSIDE_M = 0.001  # height of the fingers above the bottom of the workspace box
 _PLANNED = 24  # proposals for which paths are planned
-_TRIED_M, _TRIED_RAD = 0.012, 0.3  # grasps nearer than this are the same
+_TRIED_M, _TRIED_RAD = 0.012, 0.3  # grasps closer than this count as the same
 
 
 @dataclass(frozen=True, slots=True)

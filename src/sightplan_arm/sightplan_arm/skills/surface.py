@@ -30,7 +30,7 @@ CELL_M = 0.003
 RAISED_M = 0.005
 """Height from which points stand on the table [m]."""
 TILE_M = 0.03
-"""Side of the boxes that stand for what is on the table."""
+"""Side of the boxes that represent the things on the table [m]."""
 _NEAR_TABLE_M = 0.03  # the table's points are within this before the correction
 _ON_PLANE_M = 0.004  # and within this after it
 _LEAST_TABLE_PX = 1000

@@ -20,7 +20,7 @@ from sightplan.model.plugins import part
 if TYPE_CHECKING:
     from sightplan.planning.symbolic import FastDownwardPlanner
 
-_NO_MODEL = 'perfect'  # a table without errors, of nobody
+_NO_MODEL = 'perfect'  # name of the model in a table without errors
 
 _LARGEST = 2**31 - 1
 

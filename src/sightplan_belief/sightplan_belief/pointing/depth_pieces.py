@@ -39,7 +39,7 @@ _NOISE = 4.0
 _STRIP_PX, _LEAST_PART = 5, 0.01
 """Width, and fraction of its pixels, below which a part of the table may be something else."""
 _BEYOND_M = 0.02
-"""Largest distance by which things may stand out beyond the edge of the table [m]."""
+"""Largest distance by which a thing may extend beyond the table's edge [m]."""
 _STEP = 0.02
 """Relative difference in depth above which neighbouring pixels are not connected."""
 _LEAST_PX, _MOST = 2e-4, 0.5

@@ -23,7 +23,8 @@ from sightplan_belief.pointing.colour_pieces import colour_labels
 from sightplan_belief.pointing.depth_pieces import Camera, depth_labels
 
 REACH = 0.012
-"""A point so near to a piece is meant for it, as a fraction of the picture's longer edge."""
+"""Largest distance at which a point refers to a piece, as a fraction of the picture's longer
+edge."""
 
 _LEAST_IOU = 0.1
 """Smallest overlap of a box with the box around a piece at which it is meant for that piece."""

@@ -43,7 +43,7 @@ _GROUP, _EVERYTHING = 1, -1
 BLOCK_KG = 0.08
 _GEAR_N = 50.0
 _ITERATIONS = 60
-_FALLING_M_S, _PARTS = 0.4, 4  # while something falls so fast, steps have so many parts
+_FALLING_M_S, _PARTS = 0.4, 4  # speed of a fall from which steps are divided, and number of parts
 _GAIN, _DAMPING = 0.25, 1.0
 _NO_MASS = ('<inertial><mass value="0.001"/><inertia ixx="1e-6" ixy="0" ixz="0" iyy="1e-6" '
             'iyz="0" izz="1e-6"/></inertial>')

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from sightplan_sim.blocksworld.arm_world import ArmWorld
 
 MOVE_S = 2.0
-"""Nominal duration by which simulated time advances."""
+"""Time by which the simulated clock advances at each move [s]."""
 
 ACTION = 'moveblock'
 

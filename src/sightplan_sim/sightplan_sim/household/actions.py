@@ -36,11 +36,11 @@ RELEASES = 5
 VIEWS = 8
 """Number of stations from which a picture is tried before a navigation fails."""
 STEP_ASIDE_M = 0.7
-"""Distance that the robot steps aside to open, to close, or to see what it opened [m]."""
+"""Distance that the robot steps aside to open or close furniture, or to look into it [m]."""
 SWEEP = 24
 """Steps in which a leaf's way is tested."""
 SWEEP_DEPTH_M = 0.01
-"""Depth by which a leaf may overlap a body without being stopped by it [m]."""
+"""Largest depth by which a moving leaf may overlap a body without being stopped [m]."""
 WIDE = (0.80, 1.0)
 """Fraction of its range to which a joint is opened."""
 AJAR = OPEN_ENOUGH + 0.05

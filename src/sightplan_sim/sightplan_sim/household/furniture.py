@@ -44,7 +44,7 @@ from sightplan_sim.household.shapes import Link, Model, Part, Region, Rgb, Vec3
 PANEL = 0.02
 """Thickness of panels and leaves [m]."""
 OPENING = math.radians(95)
-"""Angle by which open doors are turned [rad]."""
+"""Angle by which a fully open door is turned [rad]."""
 
 
 def _handle(at: Vec3, length: float, rgb: Rgb, *, upright: bool) -> Part:

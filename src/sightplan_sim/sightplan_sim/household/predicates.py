@@ -27,9 +27,10 @@ OPEN_FRACTION = 0.05
 NEXT_TO_M = 1.0
 """Largest horizontal distance at which neighbours are searched for [m]."""
 BEARS = math.sin(math.radians(5.0))
-"""A contact bears a thing if its normal points upward by more than this."""
+"""A contact carries a thing if the upward part of its unit normal is greater than this."""
 WEDGES = -0.5
-"""Two contacts wedge a thing if the product of their normals' level parts is less than this."""
+"""Two contacts wedge a thing if the scalar product of their normals' horizontal parts is less than
+this: they face each other."""
 HIGHER_M = 0.001
 """A thing on top of a body is higher at its bottom than that body's by at least this [m]."""
 

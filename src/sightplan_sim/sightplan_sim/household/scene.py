@@ -26,10 +26,10 @@ FLOOR = 'the ground'
 """Name of the ground under everything; with a space, so that no PDDL object is called that."""
 
 CONTACT_M = 0.003
-"""Closer than this, two bodies touch."""
+"""Largest distance of two bodies that touch each other [m]."""
 
 OVERLAP_M = 0.004
-"""Deeper than this, two bodies are in each other (contacts at rest are a millimetre deep)."""
+"""Largest depth by which bodies in contact may overlap [m]; at rest it is about a millimetre."""
 
 _STEP_S = 1 / 240
 _SETTLE_S = 8.0

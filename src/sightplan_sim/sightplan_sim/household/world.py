@@ -65,11 +65,12 @@ if TYPE_CHECKING:
 
 ACT_S = {'navigate-to': 10.0, 'open-container': 5.0, 'close-container': 5.0}
 OTHER_ACT_S = 3.0
-"""Nominal durations by which simulated time advances."""
+"""Times by which the simulated clock advances: ``ACT_S`` by action, the other for all others
+[s]."""
 
 SEGMENT_PX = 240
-"""Height of the picture by which visibility is decided. It is as wide for its height as the
-camera's, so that nothing counts as visible that the picture does not contain."""
+"""Height of the picture from which visibility is computed [px]. It has the camera's aspect ratio,
+so that all that counts as visible is in the camera's picture."""
 HOME_TRIES = 6
 """Number of homes that are tried for a problem until one starts in its initial state."""
 _HOMES_KEPT = 4

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sightplan_sim.sliding.arm_world import ArmSlidingWorld
 
 MOVE_S = 1.0
-"""Nominal duration by which simulated time advances."""
+"""Time by which the simulated clock advances at each move [s]."""
 
 ACTION = 'move'
 OCCUPIED, OUT_OF_BOUNDS = 'destination occupied', 'destination out of bounds'

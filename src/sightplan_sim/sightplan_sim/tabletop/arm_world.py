@@ -33,7 +33,7 @@ SETTLE_S = 0.75
 LIFTED_M = 0.05
 """A held thing is lifted if its lowest point is at least this high above the table [m]."""
 DISPLACED_M = 0.02
-"""A thing that was moved farther than this was displaced [m]."""
+"""Distance from which a moved thing counts as displaced [m]."""
 
 
 @dataclass(frozen=True, slots=True)

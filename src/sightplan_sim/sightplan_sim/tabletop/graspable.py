@@ -10,14 +10,14 @@ from sightplan_sim.tabletop.meshes import hulls_of
 from sightplan_sim.tabletop.shapes import Thing, Tube
 
 WIDEST_M = 0.07
-"""A piece that is at most so wide fits between the fingers, with some room for them."""
+"""Largest width of a piece that fits between the open fingers with some room [m]."""
 MOST_OFF_M = 0.10
 """Largest distance of a grasped piece from the middle of mass: farther off, the thing tilts
 [m]."""
 LEAST_WALL_M = 0.035
 """Lowest vessel that can be taken by its wall."""
 LEAST_HEIGHT_M = 0.010
-"""Parts whose top is lower than this lie too flat on the table to be grasped [m]."""
+"""Smallest height of a part's top from which it can be grasped from the table [m]."""
 
 
 def is_graspable(thing: Thing) -> bool:

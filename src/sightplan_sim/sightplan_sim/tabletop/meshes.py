@@ -14,14 +14,14 @@ from sightplan_sim.meshes import Floats, Mesh, joined
 from sightplan_sim.tabletop.shapes import Box, Hull, Points2, Primitive, Slab, Tube, Turned, Vec3
 
 CREASE_DEG = 40.0
-"""Faces that meet at less than this are shaded as one round surface."""
+"""Faces that meet at a smaller angle than this are shaded as one round surface [deg]."""
 
 TUBE_SIDES = 10
 HULL_SIDES = 14
 """Number of sides of the convex pieces of round shapes."""
 HULLS_PER_TUBE = 6
 PAST = 0.15
-"""Part of its length by which a convex piece reaches into the next one."""
+"""Fraction of its length by which a convex piece extends into the next one."""
 _TAPER = 0.6  # part of its thickness with which it ends there
 
 def mesh_of(primitives: Sequence[Primitive]) -> Mesh:

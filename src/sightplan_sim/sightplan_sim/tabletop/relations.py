@@ -22,7 +22,8 @@ NOT_M = -0.02
 SLOPE = 1.2
 """Largest distance in depth of a thing to the left, as a multiple of its distance sideways."""
 NEAR_RATIO = 0.7
-"""Largest ratio of the nearest thing's distance to that of the second nearest."""
+"""Largest ratio of the distances of the nearest and the second nearest thing at which the first is
+clearly the nearest."""
 APART_M = 0.04
 """Smallest distance sideways between the leftmost or rightmost thing and the next [m]."""
 

@@ -31,7 +31,7 @@ SETTLE_STEPS = 60
 GRIP_M = 0.03
 """A trace that begins on the table, not on the thing, begins at most this far from it."""
 MOVED_M = 0.005
-"""Things that went further than this were moved."""
+"""Distance from which a thing counts as moved [m]."""
 TABLE_HALF_M = 0.05
 """Half the thickness of the table to stand on."""
 

@@ -25,12 +25,12 @@ from sightplan_sim.tabletop.wording import wording
 MOST_TRACES = 2
 """Motions that a scene asks for at most."""
 REACH_M = 0.05
-"""Nearer than this, one thing is next to another."""
+"""Largest distance at which one thing is next to another [m]."""
 _END_GAP_M = (0.016, 0.032)
 """Smallest and largest distance from the goal at which an oracle's trace ends [m]."""
 _LARGEST_M2 = 0.024
 _LOW_M = 0.02
-"""Things lower than this count as flat on the table [m]."""
+"""Height up to which a thing counts as flat on the table [m]."""
 _OVERLAP_M2 = 1.5e-4
 """Things meet well if their outlines overlap by this."""
 _GOALS = 12

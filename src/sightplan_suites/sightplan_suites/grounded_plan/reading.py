@@ -43,7 +43,7 @@ from sightplan_suites.grounded_plan.fields import FieldTable, field_table, renam
 MOST_STEPS = 1000
 _MOST_LETTERS = 1_000_000
 _MOST_FAILURES = 1000
-"""Failed attempts to read JSON in one reply after which nothing more of it is read."""
+"""Largest number of failed attempts to read JSON in one reply; the rest is not read."""
 _STARTS = re.compile(r'\[\s*\{|\{\s*"')
 
 

@@ -22,7 +22,8 @@ from sightplan_suites.paths.shortest_path import Graph, shortest_path
 
 _LOCK = threading.Lock()
 _STAGE = 200
-"""Number of samples by which a roadmap grows, later more, before a path is searched for again."""
+"""Number of samples that are first added to a roadmap between two searches for a path; it grows
+later."""
 _NEIGHBOURS = 6
 """Number of nodes that a new node of a roadmap is joined to; also for start and goal."""
 

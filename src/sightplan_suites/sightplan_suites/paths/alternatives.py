@@ -34,8 +34,9 @@ _TASTE_SCALE = 2.0
 _ENDS = 12
 """Number of lattice nodes that start and goal are joined to."""
 _SAMPLES = 200
+"""Number of points on each path at which two paths are compared."""
 _MOST_NODES = 1e6
-"""Points by which paths are compared."""
+"""Largest number of nodes of the lattice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ RULES = (LINE, WAYPOINTS)
 """Rules of measuring the least clearance: along the whole line, or at its points."""
 
 SHARP_DEG = 90.0
-"""A turn by more than this is sharp."""
+"""Smallest angle of a sharp turn [deg]."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from sightplan.model.whole_files import replacing
 from sightplan_suites.paths.maps import GOAL, WORLD, Bounds, Point
 
 ARRIVAL = 1.5
-"""A run has arrived if its last point is nearer to the goal than this, along x and along y."""
+"""Distance from the goal, along x and along y, below which a run has arrived."""
 
 _RUN = '@'
 _RADIUS = 'Robot Radius:'

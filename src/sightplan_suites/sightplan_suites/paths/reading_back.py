@@ -29,7 +29,8 @@ from sightplan_suites.paths.drawing import Picture
 from sightplan_suites.paths.maps import Bounds, FloatArray
 
 _RATIO = 0.42
-"""A pixel is red if its green and blue are below this fraction of its red; likewise for blue."""
+"""A pixel is red if its green and its blue are below this fraction of its red. Blue is defined in
+the same way."""
 _LEAST = 90
 """Smallest excess of red over green and blue in a pixel of the line, of 255."""
 _TOLERANCE_PX = 0.9
@@ -37,7 +38,7 @@ _TOLERANCE_PX = 0.9
 _CORNER_PX = 2.0
 """Largest distance of a merged corner from the corners that it replaces [px]."""
 _STRAIGHT_DEG = 2.5
-"""Turns smaller than this are noise [deg]."""
+"""Turns smaller than this are attributed to noise and are removed [deg]."""
 _HIDDEN = 6.0
 """Cost of a pixel where the line is hidden; a pixel of the line costs 1."""
 _CELL = 3

@@ -27,7 +27,7 @@ from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
 
 RATERS, ALIKE = 5, 4
-"""Number of people who rate each trace, and how many of them must agree."""
+"""Number of people who rate each trace, and number of them that must agree."""
 
 Score = Annotated[int, pydantic.Field(ge=1, le=5)]
 Trace = tuple[str, str]
