@@ -49,8 +49,8 @@ _FAR_HUE, _OPEN_HUE = 0.04, 0.03
 """Nor where its hue is off by more than the first, or another paint's by less than the second
 more: at most 0.006 and at least 0.065 in right pictures (2,518 pieces)."""
 _ASIDE_M, _ALIKE_M, _TURNED_RAD = 0.020, 0.010, math.radians(4.0)
-"""All pieces stand aside of their cells where they do by more than the first, alike within the
-second; or turned about their middle by more than the third."""
+"""The board counts as moved if all pieces are off their cells by more than the first, and by the
+same offset within the second, or turned about their middle by more than the third."""
 _LEAST_PAINT = 0.35
 """Least saturation of a geom; a right picture has 0.57, in a light that is not white."""
 
@@ -75,7 +75,7 @@ class SeenBoard:
     unnamed: frozenset[int | None] = frozenset()
 
     def facts(self) -> State:
-        """The atoms of ``at`` and ``empty`` that hold in what is seen."""
+        """The seen atoms of ``at`` and ``empty``."""
         names = cell_names(self.size)
         taken = {*self.cells.values(), *self.unnamed}
         return frozenset(
@@ -86,7 +86,7 @@ class SeenBoard:
 
 @dataclass(frozen=True, eq=False)
 class _Plinth:
-    """Something that stands like a plinth.
+    """A body of the size of a plinth.
 
     Attributes:
         place_m: (2,) its middle.
@@ -177,7 +177,7 @@ def _aside(places_m: Vector, centres_m: Vector) -> str:
 
 
 def _plinth(surface: Surface, pixels: Mask) -> _Plinth | None:
-    """A plinth of which pixels (H, W) show something; None: they show something else."""
+    """The plinth that the pixels (H, W) show a part of; None if they show something else."""
     points = surface.points_m[pixels].astype(np.float64)
     top = points[np.abs(points[:, 2] - HEIGHT_M) < _TOP_M]
     if len(top) < _LEAST_TOP_PX or float(points[:, 2].max()) > HEIGHT_M + GEOM_M + _TOP_M:
@@ -236,7 +236,7 @@ def _turn(one: float, other: float) -> float:
 
 
 def _unlike(piece: PlinthPiece, plinth: _Plinth) -> str:
-    """Explain what contradicts a piece where it fits best; '' if nothing does."""
+    """Explain why the plinth is not the piece that fits it best; '' if it can be."""
     if plinth.hue is None:
         return 'no colour is seen (is the picture in colour, and bright enough?)'
     turns = {colour: _turn(hue, plinth.hue) for colour, hue in _HUES.items()}

@@ -1,4 +1,4 @@
-"""The arm, what it holds and what stands around it as solids: proofs that they keep apart.
+"""Solids of the arm, the held thing and the surroundings, with proofs that they keep apart.
 
 Links, hand and fingers are the collision shapes of the URDF (meshes count as their convex hulls),
 what is held and what stands around are boxes, the table is all below its top, and the sides of the
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from sightplan_arm.kinematics import Kinematics
 
 LINK, FINGER = 'link', 'finger'
-"""Kinds of bodies, besides those that have names in ``surroundings``."""
+"""Kinds of bodies; ``surroundings`` names the others."""
 
 RESOLUTION_M = 1e-4
 """Distance from its margin up to which a body may be refused although it keeps the margin [m]."""
@@ -263,7 +263,7 @@ class Bodies:
 
     @property
     def whole(self) -> bool:
-        """Whether bodies are compared, and nothing that moves lacks a shape."""
+        """Whether bodies are compared at all, and every moving body has a shape."""
         return bool(len(self._scene(NOTHING).pairs)) and not self.unknown
 
     def margins(self, around: Around = NOTHING) -> dict[tuple[str, str], float]:
@@ -348,7 +348,7 @@ class Bodies:
         return found
 
     def _link_shapes(self, opening_m: float | None) -> list[_Shape]:
-        """The shapes of all links with the fingers so far apart."""
+        """The shapes of all links with the fingers ``opening_m`` apart."""
         q = _finger_positions(self._robot, self._model, opening_m)
         data = self._model.createData()
         pinocchio.forwardKinematics(self._model, data, q)
@@ -546,7 +546,7 @@ class _Scene:
         return np.asarray(apart - self._radius[a] - self._radius[b])
 
     def met(self, places: Vector, goes_m: Vector) -> Indices:
-        """(P,) the pairs but for those with an obstacle that a shape stays far from.
+        """(P,) indices of the pairs without the obstacles that their shape cannot reach.
 
         Args:
             places: (K, S, 3) middles of the shapes.
@@ -623,7 +623,7 @@ class _Scene:
 
 @dataclass(eq=False)
 class _Stretches:
-    """Parts of a motion in which pairs are not proven apart yet: E of them.
+    """E parts of a motion in which a pair is not yet proven apart.
 
     Attributes:
         pair, piece: (E,) of the scene and of the spline.
@@ -874,7 +874,7 @@ def _reaches(shape: _Shape, chain: list[tuple[Vector, Vector]]) -> Vector:
 
 
 def _finger_positions(robot: RobotConfig, model: Any, opening_m: float | None) -> Vector:
-    """Positions (nq,) of all joints of the URDF, the arm's at 0, with the fingers so far apart.
+    """Positions (nq,) of all joints of the URDF: the arm's at 0, the fingers ``opening_m`` apart.
 
     Joints that the robot's file names as the gripper's go from ``joint_at_closed`` to
     ``joint_at_open``, those that mimic one follow it, and others that slide go from their lower
@@ -903,6 +903,6 @@ def _finger_positions(robot: RobotConfig, model: Any, opening_m: float | None) -
 
 
 def _package_dirs(urdf: Path) -> list[str]:
-    """Folders in which ``package://`` paths of a URDF are looked up."""
+    """Folders to which ``package://`` paths of a URDF are relative."""
     prefixes = [p for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
     return [str(urdf.parent), *(str(Path(prefix) / 'share') for prefix in prefixes)]

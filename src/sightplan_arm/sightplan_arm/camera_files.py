@@ -45,7 +45,7 @@ class CameraInfo:
 
 
 class Point(Record):
-    """A point to calibrate from: a place, and what shows it.
+    """A point for a calibration: its position, and its pixel or its corner of the board.
 
     Attributes:
         xyz: the place in the table's frame [m]; or

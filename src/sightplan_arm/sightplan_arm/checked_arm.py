@@ -62,7 +62,7 @@ class CheckedArm:
         self._distrusted: NDArray[np.bool_] = np.zeros(len(self._joints), dtype=bool)
 
     def state(self) -> JointState | None:
-        """The newest measurement, with velocities as the class says; None before the first."""
+        """The newest measurement, with corrected velocities; None before the first."""
         with self._lock:
             state = self._arm.state()
             if state is None:
@@ -135,7 +135,7 @@ class CheckedArm:
         self._judge(passed_s)
 
     def _judge(self, passed_s: float) -> None:
-        """Find out whose velocities are to be named. A joint at rest says nothing for them."""
+        """Update the joints with distrusted velocities. A joint at rest changes nothing."""
         moving = np.abs(self._shown) > SLACK_RAD_S
         change = np.where(self._off, passed_s, np.where(moving, -passed_s, 0.0))
         self._unfit_s = np.clip(self._unfit_s + change, 0.0, DISTRUST_S)

@@ -206,7 +206,7 @@ class ArmConfig:
 
 @dataclass(frozen=True)
 class HandConfig:
-    """The gripper as boxes, pointing down: what the skills make room for.
+    """The gripper, pointing down, as boxes that the skills keep free.
 
     Attributes:
         half_width_m, half_length_m: of its body, across and along the line on which fingers open.
@@ -258,7 +258,7 @@ class GripperConfig:
     hand: HandConfig
 
     def joint_at(self, opening_m: float) -> float:
-        """Value of one joint when the fingers are so far apart [m or rad]."""
+        """Value of one joint when the opening between the fingers is ``opening_m`` [m or rad]."""
         part = opening_m / self.open_m
         return self.joint_at_closed + part * (self.joint_at_open - self.joint_at_closed)
 

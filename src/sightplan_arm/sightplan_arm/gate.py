@@ -115,7 +115,7 @@ EMPTY_M = 0.0012
 """Smallest distance between the fingers at which they may hold something [m]."""
 
 OPENED_M = 0.003
-"""Opening of the fingers from which they no longer hold the thing that they held [m]."""
+"""Widening of the fingers from which they no longer hold the thing that they held [m]."""
 
 WIDER, WIDER_M = 1.2, 0.005
 """Fingers may be apart by ``WIDER`` times the seen width of a thing plus ``WIDER_M`` [m] to hold
@@ -277,7 +277,7 @@ class Gate:
             self._check_start(trajectory)
 
     def check_armed(self) -> None:
-        """Check that nothing prevents all motions until the next episode.
+        """Check that the gate is ``ARMED``.
 
         Raises:
             ArmStoppedError: the gate is not ``ARMED``.
@@ -287,7 +287,7 @@ class Gate:
 
     @property
     def epoch(self) -> int:
-        """Number of the episode; what was planned in an earlier one is outdated."""
+        """Number of the episode; motions that were planned in an earlier episode are outdated."""
         with self._lock:
             return self._epoch
 
@@ -475,7 +475,7 @@ class Gate:
                 self._held, self._closing = (thing, state.opening_m), None
 
     def _widest_m(self, thing: Solid) -> float:
-        """Fingers that are farther apart do not hold a thing, whose extents are estimates [m]."""
+        """Largest distance of the fingers at which they hold a thing of estimated size [m]."""
         width_m = float(np.abs(thing.pose[1, :3]) @ thing.size_m)  # along y, as fingers open
         return min(WIDER * width_m + WIDER_M, self._robot.gripper.open_m - OPENED_M)
 
@@ -526,12 +526,14 @@ class Gate:
 
     @property
     def stops(self) -> int:
-        """Number of stops so far; a stop of an arm that was already stopped counts, too."""
+        """Number of stops so far, including stops of an arm that was already stopped."""
         with self._lock:
             return self._stops
 
     def rearm(self, who: str, since: int | None = None) -> None:
-        """Release a stop: a person has looked at the arm. Nothing moves before a new episode.
+        """Release a stop after a person has looked at the arm.
+
+        Nothing moves before a new episode.
 
         Args:
             who: does so, for the record.
@@ -558,7 +560,9 @@ class Gate:
         self._notifier.wake()
 
     def new_episode(self) -> None:
-        """Begin an episode: look and plan anew. Waits for an arm that still brakes.
+        """Begin an episode; wait until a braking arm stands.
+
+        Everything must be observed and planned again.
 
         Raises:
             ArmStoppedError: a stop must be released first, a motion is under way, or the joint
@@ -567,7 +571,7 @@ class Gate:
         self._turn(GateState.ARMED)
 
     def end_episode(self) -> None:
-        """End an episode: nothing moves before the next, and others may move the arm.
+        """End an episode: nothing moves before the next one, and others may move the arm.
 
         For a simulator that is set up anew, with the arm elsewhere at once and an empty hand.
         Raises and waits as ``new_episode`` does.
@@ -648,7 +652,7 @@ class Gate:
                 'tracking': True, 'joint_states': True, 'pictures': self._image_age_s is not None}
 
     def status(self) -> GateStatus:
-        """The gate's present status: state, cause, what it waits for and asks."""
+        """The gate's present status."""
         with self._lock:
             waiting = list(self._waiting_for())
             pending = self._pending
@@ -660,12 +664,12 @@ class Gate:
     # --- inside: whether something may move ---------------------------------------------------
 
     def _begun(self) -> int:
-        """Epoch in which what this thread does was begun."""
+        """Number of the episode in which this thread's skill began."""
         begun = self._local.skill.epoch
         return self.epoch if begun is None else begun
 
     def _standing_error(self) -> ArmStoppedError:
-        """Error that explains why nothing moves in a state other than ARMED."""
+        """The error to raise for a motion while the gate is not ``ARMED``."""
         if self._state is GateState.STOPPED:
             return ArmStoppedError(self._cause, f'{self._message}; nothing moves until a person '
                                    'has re-armed the arm and an episode has begun', latched=True)
@@ -691,7 +695,7 @@ class Gate:
             raise ArmStoppedError(cause, message)
 
     def _absent(self) -> Iterator[tuple[str, str]]:
-        """Causes and messages of what must be there for a motion and is not."""
+        """Yield cause and message of each missing condition for a motion."""
         safety = self._robot.safety
         for node, by in self._beats.silent(self._clock() - safety.heartbeat_timeout_s):
             yield 'heartbeat', (f'no heartbeat of {node}{f", which {by} needs" if by else ""}')
@@ -831,7 +835,7 @@ class Gate:
         raise motion.error
 
     def _wait_for_rest(self) -> None:
-        """Let the arm brake; an arm that does not, or whose clock stands still, is given up."""
+        """Wait until the arm stands, at most ``2 * settle_s``."""
         deadline = self._clock() + 2.0 * self.settings.settle_s
         while self._clock() < deadline:
             with self._lock:
@@ -866,7 +870,7 @@ class Gate:
     # --- inside: watching and breaking off ----------------------------------------------------
 
     def _look(self) -> None:
-        """Compare what is measured with what may be. The lock is held."""
+        """Compare the measurements with the motion and the limits. The lock is held."""
         motion, now_s = self._motion, self._arm.now_s()
         if motion is not None and self._state is GateState.ARMED:
             for cause, message in self._absent():
@@ -941,7 +945,7 @@ class Gate:
         return names and f' (the velocities that the driver reports of {names} do not fit)'
 
     def _give_way(self, motion: _Motion, state: JointState) -> None:
-        """Let the arm stay where it is, as something is in its way. The lock is held."""
+        """Brake and keep the arm where an obstacle has stopped it. The lock is held."""
         assert motion.trajectory is not None
         log.warning('%s: something is in the way of the arm, which gives way', motion.what)
         now_s, arm = self._arm.now_s(), self._robot.arm

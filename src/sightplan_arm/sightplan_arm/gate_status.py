@@ -28,7 +28,7 @@ CONFIRMATIONS = ('off', 'skill', 'motion')
 
 GUARANTEES = ('watcher', 'stop', 'joint_states', 'camera', 'heartbeats', 'gate', 'clock',
               'command_limits', 'checks', 'dry_run')
-"""Names of the guarantees; ``sightplan_arm.guarantees`` says what each means."""
+"""Names of the guarantees; ``sightplan_arm.guarantees`` defines them."""
 
 REQUIRED = ('watcher', 'stop', 'joint_states', 'camera', 'gate')
 """Guarantees that an arm requires to be armed, unless its file states others."""

@@ -109,7 +109,7 @@ class ClockMeasured:
 
 
 class Stamps:
-    """Stamps of messages, when they came, and what the node's clock said then."""
+    """Stamps of messages, with their times of arrival and the node's clock at arrival."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, float, float]] = deque(maxlen=_MOST)
@@ -150,7 +150,7 @@ class WatcherSeen:
 
 @dataclass(frozen=True)
 class Observed:
-    """Measurements around an arm; None where there is nothing to be measured.
+    """Measurements about an arm; None where nothing can be measured.
 
     Attributes:
         joint_states, camera, gate: messages, and looks of the gate's thread.

@@ -272,7 +272,7 @@ class Reach:
 
 
 def reach(kinematics: Kinematics, robot: RobotConfig) -> list[Reach]:
-    """Try every place that a block can have, and those on the way over the highest stacks.
+    """Test whether the hand reaches every place of a block, and above the highest stacks.
 
     The fingers open along the table's y, in that of the two ways that differ by half a turn which
     keeps the joints further from their limits and the checked points in the workspace.

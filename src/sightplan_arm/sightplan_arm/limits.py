@@ -101,7 +101,7 @@ class Limits:
         return room_m
 
     def _in_words(self, conflict: Conflict) -> str:
-        """Both bodies, their distance and margin, and what to do."""
+        """Describe both bodies, their distance and margin, and the remedy."""
         one, other = conflict.one, conflict.other
         kinds = {one.kind, other.kind}
         begins = ('begins too close, must lead away only, and ' if conflict.leaving else '')
@@ -269,7 +269,7 @@ class Limits:
 
 
 def _apart(distance_m: float) -> str:
-    """A distance in words, before the name of what it is a distance to."""
+    """A distance or overlap in words, to be followed by the name of the other body."""
     if distance_m < 0.0:
         return f'an overlap of {-1e3 * distance_m:.1f} mm with'
     return f'{1e3 * distance_m:.1f} mm from'

@@ -1,4 +1,4 @@
-"""Tells listeners of a safety gate, in a thread of its own: the gate never waits for them."""
+"""Notifies listeners of a safety gate from a thread of its own; the gate never waits for them."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class Notifier:
         return bool(self._plan_listeners)
 
     def plan(self, motion: PlannedMotion) -> None:
-        """Tell of a planned motion. Does not wait."""
+        """Queue a planned motion for the listeners. Does not wait."""
         self._plans.append(motion)
         self.wake()
 
     def wake(self) -> None:
-        """Something may have changed. Does not wait, and takes no lock."""
+        """Make the thread check for changes. Does not wait, and takes no lock."""
         self._event.set()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Simulated time that waits for whoever is late, so that a busy machine slows it down.
+"""Simulated time that waits for late nodes, so that a busy machine slows it down.
 
 With simulated hardware gate, watcher, agent, models, camera and physics share one machine. Where
 that is busy, ages on the wall's clock say how busy it is, and not that something has died. So they

@@ -36,7 +36,7 @@ _HUE_DEG = {'red': 358.0, 'green': 127.0, 'blue': 217.0, 'yellow': 53.0, 'purple
 COLOURS = tuple(_HUE_DEG)
 
 _WORKSPACE_M = np.array([(-0.50, -0.12, -0.02), (0.50, 0.12, 0.45)])
-"""Corners of the space of the table's frame in which cubes are looked for."""
+"""Corners of the box, in the table's frame, in which cubes are searched for [m]."""
 
 _VIVID = 0.45  # least saturation of a block's paint; tables and walls stay below
 _HUE_SHIFT_DEG = 10.0  # largest change of a hue by light
@@ -57,9 +57,9 @@ _LEANS = [(lean, 0.0, 0.0) for lean in (-0.8, -0.5, 0.5, 0.8)] + [
 _EDGE_PX = 3.0  # largest error of a cube's outline
 _ODD_M = 0.0015  # error of faces, beyond the noise of depth, that causes a second fit
 _OPEN_COLOUR, _FAR_HUE_DEG = 2.5, 15.0
-"""A colour is doubted where another way to colour the cubes costs less than the first more (in 60
-right pictures at least 4), or where the hue is off by more than the second (of 504 right cubes at
-most 10.4, at the usual strength of the look 5.8)."""
+"""A colour is doubtful if another assignment of colours costs less than ``_OPEN_COLOUR`` more (in
+60 right pictures at least 4 more), or if the hue differs by more than ``_FAR_HUE_DEG`` (at most
+10.4 in 504 right cubes, 5.8 at the usual strength of appearance)."""
 _RED_AND_BLUE_DEG = 240.0  # a hue is this less itself when red and blue are exchanged
 _TABLE_M = np.array([(-0.50, -0.12), (0.50, 0.25)])
 """Corners of the part of the table that is compared with where the camera's pose has it."""
@@ -74,8 +74,8 @@ _PADS_RANGE, _PADS_STEP_M = 1.3, 0.003
 _ON_PAD, _BESIDE_PAD = 0.39, (0.455, 0.90)  # distance from a column's middle, in spacings
 _LEAST_KNOWN = 0.4  # fraction of the bins on pads and beside them
 _LEAST_PADS = 3
-"""Fewer pads are not looked for: of two, shadows or uneven light pass for pads that are elsewhere
-(in 162 of 1,200 random profiles of light; of three in 37)."""
+"""Smallest number of pads that are searched for. Shadows and uneven light can look like two pads
+(in 162 of 1,200 random profiles of light; like three in 37)."""
 _PADS_EXPLAIN, _PADS_CONTRAST = 0.6, 8.0
 """Smallest fraction of the variance of brightness along the row that the pads must explain, and
 smallest difference of their grey value from their surroundings'."""
@@ -108,7 +108,7 @@ class Cube:
 
 @dataclass(frozen=True)
 class SceneWarning:
-    """Something on the table that is not as expected.
+    """An unexpected observation on the table.
 
     Attributes:
         kind: ``tipped``, ``not_a_cube``, ``cut_off``, ``twice``, ``missing``,
@@ -519,7 +519,7 @@ class _Patch:
 
 @dataclass(frozen=True, eq=False)
 class _Window:
-    """The part of a picture in which something stands above the table.
+    """The part of a picture that shows things above the table.
 
     Attributes:
         view: of the camera.
@@ -547,7 +547,7 @@ class _Window:
 
 
 def _window(rgbd: Rgbd, pose: Vector, block_m: float) -> _Window | None:
-    """Prepare a picture; None if nothing is above the table."""
+    """Prepare the part of a picture that shows things above the table; None if there are none."""
     view = _checked_view(rgbd, pose)
     depth = np.nan_to_num(np.asarray(rgbd.depth_m, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
     known = depth > 0
@@ -686,7 +686,7 @@ def _noise_m(depth: NDArray[np.float32], where: NDArray[np.bool_]) -> float:
 
 
 def _foreign(window: _Window, cubes: Sequence[_Fit]) -> list[tuple[Vector, int]]:
-    """Middle [m] and size [px] of what stands above the table and is no cube."""
+    """Middle [m] and size [px] of things above the table that are not cubes."""
     rest = window.raised.astype(np.uint8)
     for cube in cubes:
         rest &= 1 - _grown(cube.patch.mask, 7)
@@ -718,7 +718,7 @@ class _Fit:
 
 
 def _find(rgbd: Rgbd, pose: Vector, block_m: float) -> tuple[list[_Fit], list[tuple[Vector, int]]]:
-    """Cubes of whatever colour, and what else stands above the table."""
+    """The cubes of any colour, and middle and size of the other things above the table."""
     window = _window(rgbd, pose, block_m)
     if window is None:
         return [], []
@@ -737,7 +737,7 @@ def _find(rgbd: Rgbd, pose: Vector, block_m: float) -> tuple[list[_Fit], list[tu
 
 def _merge(pieces: Sequence[Mask], fits: Mapping[int, _Fit | None], window: _Window,
            block_m: float) -> list[Mask]:
-    """Join masks of faces of one cube whose colours differ by the light: one mask a cube."""
+    """Join masks of one cube's faces whose colours differ by the light."""
     masks = {i: pieces[i] for i, fit in fits.items() if fit is not None}
     for i in sorted(range(len(pieces)), key=lambda i: int(pieces[i].sum())):
         points = _spread(window.points_m[(pieces[i] > 0) & window.inside].astype(np.float64), 200)
@@ -1004,7 +1004,7 @@ def _outline(pixels: Vector, cube: _Solid, view: _View, block_m: float) -> tuple
 
 def overlay(rgbd: Rgbd, camera_pose_table: Vector, seen: Arrangement, block_m: float,
             column_x_m: Sequence[float]) -> NDArray[np.uint8]:
-    """A copy of the picture with what was seen in it.
+    """A copy of the picture with the perceived cubes drawn on it.
 
     Columns as lines on the table, each cube's edges and name; red where there is a warning.
     """

@@ -11,13 +11,13 @@ from sightplan_arm.geometry import make_pose, rotation_from_rpy
 from sightplan_arm.hardware import Vector
 
 HAND, HELD, TABLE, SIDES, OBSTACLES = 'hand', 'held', 'table', 'box', 'obstacles'
-"""Names that stand for several bodies: all that hangs on the last joint but is not held, what is
-held, the table, the sides of the workspace box, and all obstacles."""
+"""Names that stand for several bodies: those on the last joint without the held thing, the held
+thing, the table, the sides of the workspace box, and all obstacles."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A box that nothing may run into, or that is held.
+    """A box that is an obstacle or is held.
 
     Attributes:
         name: of it, for people only: several solids may have one name.
@@ -76,7 +76,7 @@ class Touch:
 
 @dataclass(frozen=True, eq=False)
 class Around:
-    """Bodies that a motion is checked against, besides those that are always there.
+    """Additional bodies that a motion is checked against.
 
     Attributes:
         obstacles: what stands there, in the table's frame.

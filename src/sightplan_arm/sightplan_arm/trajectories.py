@@ -35,7 +35,7 @@ _START_M, _START_RAD = 0.005, 0.05  # distance from the tip within which a strai
 
 
 class UnreachableError(WorldError):
-    """The hand cannot get somewhere, or not along the way that was asked for."""
+    """Raised if the hand cannot get to a place, or not along the given way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ class Spline:
 
 def giving_way(q: Array, dq: Array, to: Array, stop_acceleration: Array, max_velocity: Array,
                max_acceleration: Array) -> JointTrajectory:
-    """Brake, and then go slowly to where something has kept the arm.
+    """Brake, and then move slowly to the position at which an obstacle keeps the arm.
 
     Args:
         q: (N,) positions to which the arm is told to go now [rad].

@@ -13,7 +13,7 @@ from sightplan_arm.trajectories import positions_at
 
 @dataclass
 class Beats:
-    """Heartbeats by node: when the last one came, and what the node needs."""
+    """Heartbeats by node: time of the last one, and the other nodes that the node needs."""
 
     required: set[str] = field(default_factory=set)
     last_s: dict[str, float] = field(default_factory=dict)

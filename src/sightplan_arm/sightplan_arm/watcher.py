@@ -1,4 +1,4 @@
-"""Stops an arm whose safety gate has fallen silent; it runs in another process than the gate.
+"""Stops an arm whose safety gate has become silent. It runs in another process than the gate.
 
 The gate's own thread beats. When no beat has come for ``safety.heartbeat_timeout_s`` and the arm
 moves, or nobody knows whether it does, the arm is braked and then locked by its driver's own
@@ -79,13 +79,13 @@ class Lock(Protocol):
     """The driver's own means to follow no command any more. No method waits."""
 
     def close(self) -> None:
-        """Follow nothing from now on."""
+        """Make the driver follow no command from now on."""
 
     def open(self) -> None:
         """Let the driver follow commands again."""
 
     def is_closed(self) -> bool:
-        """Whether the driver has confirmed that it follows nothing."""
+        """Whether the driver has confirmed that it follows no command."""
 
     def missing(self) -> str:
         """Explain why the lock cannot be used, with the remedy; '' if it can."""
@@ -183,7 +183,7 @@ class Watcher:
             return self._state is not GateState.REARMED
 
     def leave(self) -> bool:
-        """Whether this process may end: nothing is left to be stopped or locked."""
+        """Whether this process may end: it has nothing left to stop or to lock."""
         with self._lock:
             if self._braked_s is not None:
                 return False  # nobody knows yet whether the stop is to be kept
@@ -205,7 +205,7 @@ class Watcher:
             return WatcherStatus(self._state, cause, self._message, self._moving(), tuple(missing))
 
     def rearm(self) -> None:
-        """Open the lock again: a person has looked at the arm.
+        """Open the lock again after a person has looked at the arm.
 
         Raises:
             ArmStoppedError: the arm still moves.
@@ -249,7 +249,7 @@ class Watcher:
         self._lock_by_s = now_s + LOCK_BY_S
 
     def _await_gate(self, now_s: float, braked_s: float) -> None:
-        """Wait until a late gate holds the arm itself; latch if it does not."""
+        """Wait until a late gate holds the arm; latch the stop if it does not."""
         heard = now_s - self._beat_s <= self._limit_s()
         held = heard and self._gate_state not in (None, GateState.ARMED)
         over = self._driver.is_closed() or self._driver.missing()

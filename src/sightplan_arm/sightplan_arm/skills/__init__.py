@@ -40,7 +40,7 @@ class Skills(Protocol):
         """
 
     def expect(self, belief: Belief) -> None:
-        """Say what the agent believes now; an action that contradicts it will not be begun."""
+        """Set the agent's present belief; an action that contradicts it will be refused."""
 
     def execute(self, action: Action) -> SkillResult:
         """Carry out one action.

@@ -47,7 +47,7 @@ class ArmUse:
 
     def _reported(self, action: Action, carry_out: Callable[[Stopwatch], tuple[str, str]],
                   ) -> tuple[str, str]:
-        """Carry out an action while the arm is armed, and report what became of it.
+        """Carry out an action while the arm is armed, and append its report to ``reports``.
 
         Returns:
             one of ``report.CAUSES``, and a message.
@@ -74,9 +74,9 @@ class ArmUse:
         return cause, message
 
     def _follow(self, motions: Sequence[Motion], watch: Stopwatch) -> bool:
-        """Carry out motions; returns whether nothing was in the way of one that is guarded.
+        """Carry out motions until something stops a guarded one.
 
-        What is left then is not carried out.
+        Returns whether all were carried out.
         """
         for motion in motions:
             with watch.phase(motion.phase):

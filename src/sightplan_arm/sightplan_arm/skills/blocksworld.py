@@ -59,7 +59,7 @@ class SkillSettings(PickingSettings):
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A move that makes sense in what is seen.
+    """A move that the seen scene allows.
 
     Attributes:
         block, column: names.
@@ -142,7 +142,7 @@ class BlocksworldSkills(PickingSkills[Arrangement, Task]):
     # --- the protocol Skills ------------------------------------------------------------------
 
     def reset(self, problem: Problem) -> None:
-        """Park, look, and check that the table is ready: see the protocol."""
+        """Begin an episode: park the arm, and check that the table is ready."""
         self._forget()
         colours = block_colours(problem)
         columns = column_order(problem)
@@ -290,7 +290,7 @@ def _covers(upper: Cube, lower: Cube, side_m: float) -> bool:
 
 
 def facts(seen: Arrangement, columns: Sequence[str]) -> frozenset[Atom]:
-    """The atoms about blocks that hold in what is seen."""
+    """The seen atoms about blocks."""
     atoms = set()
     for column, stack in zip(columns, seen.stacks, strict=True):
         atoms |= {Atom('incolumn', (block, column)) for block in stack}

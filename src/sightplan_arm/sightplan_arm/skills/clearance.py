@@ -44,7 +44,7 @@ _STEP_RAD = 0.06  # greatest turn of a joint between postures that are looked at
 
 
 class Clearance:
-    """Distances between the links of an arm and what stands on the table.
+    """Distances between the links of an arm and the things on the table.
 
     Only links that can come near the table count: those that hang on the last four joints and
     are not fingers.
@@ -190,7 +190,7 @@ def _of(shapes: pinocchio.GeometryModel, kept: Sequence[pinocchio.GeometryObject
 
 
 def _filled(path: Vector) -> Vector:
-    """Postures along a path, so dense that nothing is jumped over."""
+    """Postures along a path, at most ``_STEP_RAD`` apart in each joint."""
     parts = [path[:1]]
     for start, end in itertools.pairwise(path):
         count = max(1, int(np.ceil(np.abs(end - start).max() / _STEP_RAD)))

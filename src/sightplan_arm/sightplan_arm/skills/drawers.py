@@ -108,7 +108,7 @@ class Drawer:
 
 
 def see_drawer(surface: Surface, pixels: Mask) -> Drawer:
-    """The drawer whose front some pixels (H, W) show.
+    """The drawer whose front is in the pixels (H, W).
 
     Raises:
         NothingThereError: they show no upright front.
@@ -181,7 +181,7 @@ def _normals(surface: Surface) -> Normals:
 
 
 def _line(points: Vector, normals: Vector) -> tuple[Vector, Vector, Mask] | None:
-    """The line on which most points (N, 2) lie whose normals stand on it.
+    """The line with the most points (N, 2) whose normals are perpendicular to it.
 
     Returns:
         a point of it (2,), its unit normal (2,), and which points are on it; None: there is none.
@@ -361,9 +361,9 @@ def _other_front(front: Drawer, upright: Mask, opened_m: float) -> float | None:
 
 
 def obstacles(drawer: Drawer) -> tuple[list[Box], list[Box]]:
-    """Obstacles of a hand at a drawer: those that stand, and those that move with the drawer.
+    """Obstacles of a hand at a drawer: fixed ones, and those that move with the drawer.
 
-    The first is all but that drawer, the second what looks out of it.
+    Fixed are all things but the drawer. Things that stick out of the drawer move with it.
     """
     surface = drawer.surface
     shape = surface.top_m.shape
@@ -380,7 +380,7 @@ def obstacles(drawer: Drawer) -> tuple[list[Box], list[Box]]:
 
 
 def _others_before(drawer: Drawer) -> tuple[list[Box], list[Box]]:
-    """Handles and fronts above or below a drawer, and what looks out of it.
+    """Handles and fronts above or below a drawer, and things that stick out of it.
 
     Boxes of their own heights. What is high and as near to the cabinet's face as a handle may be
     is taken for one, unless there is no drawer above.
@@ -415,7 +415,7 @@ def _others_before(drawer: Drawer) -> tuple[list[Box], list[Box]]:
 
 
 def _taken_along(drawer: Drawer, boxes: Sequence[Box], way_m: float) -> list[Box]:
-    """Boxes that a drawer takes along when it is moved so far, outwards if positive."""
+    """Boxes that move with a drawer, shifted by ``way_m`` (outwards if positive)."""
     shift = np.append(max(way_m, -drawer.opened_m) * drawer.out, 0.0)
     return [replace(box, centre_m=box.centre_m + shift) for box in boxes]
 

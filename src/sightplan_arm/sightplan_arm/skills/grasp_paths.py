@@ -41,7 +41,7 @@ _DROP_M = 0.002  # height above where it was at which a thing is let go
 
 
 STRAIGHT_RAD, ASKEW_RAD = (0.0,), (0.25, 0.4)
-"""Tilts of the hand towards the robot's foot, for what is far away."""
+"""Tilts of the hand towards the robot's base, for far things [rad]."""
 
 
 @dataclass(frozen=True, eq=False)

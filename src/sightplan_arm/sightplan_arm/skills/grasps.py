@@ -230,7 +230,7 @@ class _Turned:
             level += 0.006
 
     def _is_the_things(self, run: _Run) -> bool:
-        """Whether a run belongs to the thing, and to nothing else.
+        """Whether a run of cells belongs to the thing alone.
 
         At the thing's edge cells may have been taken for something else's, or the other way round.
         """
@@ -289,7 +289,7 @@ class _Turned:
                            hidden[run.end:run.end + reach]].mean())
 
     def _sides(self, run: _Run) -> tuple[float, float]:
-        """Change of what is between the fingers along them, as tangents.
+        """Change of the grasped part's outline along the fingers, as tangents.
 
         Returns:
             how fast its width grows, and how fast its middle moves aside: 0 for sides that are

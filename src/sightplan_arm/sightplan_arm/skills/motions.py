@@ -43,7 +43,7 @@ ROOM_M = 0.02
 """Distance to blocks that is enough for every link."""
 
 GUARDED = 0.5
-"""Part of the speed where something may be in the way that was not seen."""
+"""Fraction of the usual speed where an unseen thing may be in the way."""
 
 _APART = 4  # a motion's way back uses every fourth of its points
 _JUMP_RAD = 0.4
@@ -94,7 +94,7 @@ class PathPlanner:
 
     @functools.cached_property
     def hand(self) -> list[tuple[Vector, Vector]]:
-        """Boxes around what hangs on the last joint: see ``Clearance.on_last_joint``."""
+        """Boxes around the bodies on the last joint; see ``Clearance.on_last_joint``."""
         ready = self.robot.arm.ready
         return self.clearance.on_last_joint(ready, self.pose(ready))
 
@@ -245,7 +245,7 @@ class MotionSequence:
         self.posture = np.asarray(start, dtype=np.float64)
 
     def branch(self) -> MotionSequence:
-        """Another sequence from here on, without the motions so far."""
+        """A new sequence that starts at the present end of this one."""
         return MotionSequence(self._paths, self.posture, self.around)
 
     def take(self) -> tuple[Motion, ...]:
@@ -307,7 +307,7 @@ class MotionSequence:
 
 def back_from(paths: PathPlanner, posture: Vector, motions: Sequence[Motion],
               speed: float) -> tuple[Motion, ...]:
-    """Motions back along the way on which something was in the way, to where it began.
+    """Motions back to the start, after something was in the way of the last of ``motions``.
 
     Args:
         paths: of the arm.

@@ -128,7 +128,7 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
 
     @abstractmethod
     def _check_action(self, action: Action) -> tuple[str, str]:
-        """The thing and the second argument of an action; nothing else ever leads to a motion.
+        """The thing and the second argument of an action of the domain.
 
         Raises:
             Refused: it is none of the domain's, or of unknown objects.
@@ -148,7 +148,7 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
 
     @abstractmethod
     def _facts(self, seen: Seen) -> State:
-        """The atoms about things that hold in what is seen."""
+        """The seen atoms about things."""
 
     @abstractmethod
     def _matters(self, atom: Atom, task: Task, seen: Seen) -> bool:
@@ -165,7 +165,7 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
 
     @abstractmethod
     def _verify(self, task: Task) -> tuple[str, str]:
-        """Look, and say as cause and message whether the thing is where it should be."""
+        """Take a picture and return cause and message: whether the thing is at its goal."""
 
     # --- one action ---------------------------------------------------------------------------
 
@@ -211,7 +211,7 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
         return cause, message
 
     def _prepare(self, thing: str, where: str, watch: Stopwatch) -> tuple[Task, Moves]:
-        """Look, judge and plan.
+        """Observe the scene, check that the action is allowed, and plan its motions.
 
         Raises:
             Refused: the action is not to be carried out.
@@ -231,7 +231,9 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
             return task, moves
 
     def _perceive(self, thing: str, where: str) -> Task:
-        """Look, and look again before something odd is taken for true: a hand may have been there.
+        """Observe the scene.
+
+        Observe again if it does not fit the action, as a hand may have been there.
 
         Raises:
             Refused: the action makes no sense, or contradicts what the agent is sure of.
@@ -250,7 +252,7 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
         return task
 
     def _check_belief(self, task: Task, seen: Seen) -> None:
-        """Refuse what contradicts the agent's belief about the thing and where it shall be.
+        """Refuse an action if the camera contradicts the agent's belief about thing or goal.
 
         Raises:
             Refused: of an atom that matters the agent is sure, and the camera sees otherwise.

@@ -16,7 +16,7 @@ class PlacementCosts:
     """Costs of a place; the place with the lowest sum is tried first."""
 
     per_m_off: float = 0.35
-    """For each metre between where the thing comes to rest and where somebody pointed."""
+    """For each metre between the pointed place and the place where the thing comes to rest."""
 
     per_rad_turned: float = 0.003
     """For each radian by which the hand is turned from how it took the thing."""
@@ -31,7 +31,7 @@ class PlacementCosts:
     """For each metre by which the highest point below the thing exceeds the mean height there."""
 
     free_unevenness_m: float = 0.003
-    """Unevenness that costs nothing: noise of the depth."""
+    """Largest unevenness without a cost: the noise of the depth."""
 
     per_m_fall: float = 0.6
     """For each metre that the thing falls because walls are in the way of the hand."""
@@ -43,13 +43,14 @@ class PlacementCosts:
     """If there is no room around a slender thing that stands."""
 
     per_rad_askew: float = 0.03
-    """For each radian between the thing's sides and those of its place: it takes up more room."""
+    """For each radian between the sides of the thing and of its place: a turned thing needs more
+    room."""
 
     crosswise: float = 0.02
     """If a long thing lies across a long place, a quarter of a turn away from along it."""
 
     per_m_from_side: float = 0.5
-    """For each metre that is left to the side of the place near which somebody pointed."""
+    """For each metre between the place and the side near which the user pointed."""
 
     leaning: float = 0.004
     """If the hand leans."""
@@ -57,13 +58,13 @@ class PlacementCosts:
 
 @dataclass(frozen=True, slots=True)
 class PlacementLimits:
-    """Sizes and distances that decide what a place, a wall or a side is."""
+    """Sizes and distances by which places, walls and sides are recognized."""
 
     on_table_m: float = 0.05
     """Largest distance from the pointed place at which a thing may be put on the bare table."""
 
     beside_m: float = 0.008
-    """Distance to what stands beside a thing that is put down."""
+    """Distance between a thing that is put down and the things beside it."""
 
     drop_m: float = 0.003
     """Height above its place at which a thing is let go."""
@@ -102,19 +103,20 @@ class PlacementLimits:
     """The hand's body is taken as pieces of this width where it leans."""
 
     body_room_m: float = 0.006
-    """Distance kept around the hand's body to what is high."""
+    """Distance between the hand's body and high things."""
 
     above_seen_m: float = 0.006
-    """Distance between the hand and what is under it: twice the noise of the seen heights."""
+    """Distance between the hand and the things under it: twice the noise of the heights."""
 
     pointed_m: float = 0.045
-    """Radius around a pointed place in which the floor of a bowl or drawer is looked for."""
+    """Radius around a pointed place in which the floor of a bowl or drawer is searched for."""
 
     rectangle_fill: float = 0.87
-    """A shape that fills so much of the rectangle around it has sides; a disc fills 0.785."""
+    """Smallest fraction of its bounding rectangle that a shape with sides fills; a disc fills
+    0.785."""
 
     long_ratio: float = 0.8
-    """A shape whose width is below this fraction of its length is long."""
+    """Largest ratio of width to length of a long shape."""
 
     near_side_m: float = 0.06
     """A place that is pointed at closer to a side than this is meant to be at that side ..."""
@@ -145,7 +147,7 @@ class PlacementLimits:
     """... the hand's turn differs by less than this ..."""
 
     same_lean_rad: float = 0.1
-    """... and it leans alike within this."""
+    """... and its lean differs by less than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +155,10 @@ class PlacementMotions:
     """Motions of carrying a thing to its place and lowering it."""
 
     lifts_m: tuple[float, ...] = (0.18, 0.28, 0.14, 0.10)
-    """Heights above the place that are tried in turn: the highest for what is tall."""
+    """Heights above the place that are tried in turn; the largest is for tall things."""
 
     tilts_rad: tuple[float, ...] = (0.0, 0.25, -0.2)
-    """Tilts of the hand away from the base that are tried in turn, for what does not stand."""
+    """Tilts of the hand away from the base that are tried in turn for lying things."""
 
     room_m: float = 0.005
     """Room that is kept on the way down."""
@@ -177,13 +179,13 @@ class PlacementMotions:
     """The last of the way down, which is made in pieces so that a touch is felt early."""
 
     piece_m: float = 0.003
-    """Length of such a piece."""
+    """Length of a piece of the last part of the way down."""
 
     hangs_m: float = 0.10
     """Depth below the tip from which a hanging thing swings, and is carried more slowly."""
 
     slowest: float = 0.3
-    """The least fraction of the speed with which such a thing is carried."""
+    """Smallest fraction of the speed at which a hanging thing is carried."""
 
     swing: float = 0.05
     """Distance by which a thing swings aside for each metre that it hangs below ``hangs_m``."""

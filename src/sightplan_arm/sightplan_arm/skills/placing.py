@@ -150,7 +150,7 @@ def alike(one: Spot, other: Spot) -> bool:
 
 
 class _Heights:
-    """Heights around a place, for what is lowered there."""
+    """Height map around a place, with the room for a thing that is lowered there."""
 
     def __init__(self, surface: Surface, place_m: Vector, meant: Mask | None,
                  settings: PlaceSettings, held: Carried, gripper: GripperConfig,
@@ -207,7 +207,7 @@ class _Heights:
                 self._across = COSTS.crosswise if _is_long(place) and _is_long(thing) else 0.0
 
     def _floor(self) -> Mask:
-        """Cells of the meant place with what stands on it, but without rim and handles."""
+        """Cells of the meant place and of the things on it, without rim and handles."""
         above = self._top - self._level
         floor = self._meant & (above > -LIMITS.below_floor_m) & (above < LIMITS.floor_m)
         corners = cv2.convexHull(_cells(self._meant).astype(np.int32))
@@ -216,7 +216,7 @@ class _Heights:
         return np.asarray(cv2.morphologyEx(whole, cv2.MORPH_OPEN, _SPECK) > 0)
 
     def turns(self) -> list[float]:
-        """Turns of the hand to try: all around, and those along the sides of what is meant."""
+        """Turns of the hand to try: all around, and along the sides of the meant place."""
         turns = [math.pi * turn / 8 for turn in range(16)]
         if self._along is not None:
             turns += [math.remainder(self._along + math.pi * quarter / 2, 2 * math.pi)
@@ -407,7 +407,7 @@ def _has_sides(points: NDArray[Any]) -> bool:
 
 
 def _less_a_cell(points: Vector) -> Vector:
-    """Cells (N, 2) of a thing, narrower by one: those at its edges are half empty."""
+    """Cells (N, 2) of a thing, narrower by one cell: cells at its edges are half empty."""
     (x, y), sides, angle = cv2.minAreaRect(points.astype(np.float32))
     turn = math.radians(angle)
     axes = np.array([[math.cos(turn), math.sin(turn)], [-math.sin(turn), math.cos(turn)]])
@@ -450,7 +450,7 @@ def filled(cells: Mask) -> Mask:
 
 
 def _known(top: Heights) -> Heights:
-    """Heights where nothing was seen are those of the nearest cell that was."""
+    """Heights in which unknown cells have the height of the nearest known cell."""
     missing = ~np.isfinite(top)
     if not missing.any():
         return top
@@ -471,7 +471,7 @@ def _cut(array: NDArray[_Kind], row: int, column: int, count: int) -> NDArray[_K
 
 
 def _kernel(points: Vector, margin_m: float) -> NDArray[np.uint8]:
-    """Cells around the middle of a square that points (N, 2) lie in, and those near them."""
+    """Square mask of the cells at points (N, 2) and within ``margin_m`` of them."""
     cells = np.round(points / CELL_M).astype(int)
     half = int(np.abs(cells).max()) + math.ceil(margin_m / CELL_M) + 1
     kernel = np.zeros((2 * half + 1, 2 * half + 1), np.uint8)
@@ -485,7 +485,7 @@ def _kernel(points: Vector, margin_m: float) -> NDArray[np.uint8]:
 
 
 def _rectangle(middle: Vector, along: Vector, half_along: float, half_across: float) -> Vector:
-    """(N, 2) points that fill a rectangle, closer than cells are apart."""
+    """(N, 2) points that fill a rectangle at less than the size of a cell apart."""
     across = np.array([-along[1], along[0]])
     u, v = (np.linspace(-half, half, max(2, math.ceil(3 * half / CELL_M)))
             for half in (half_along, half_across))
@@ -550,7 +550,7 @@ class PlacePlanner:
         return self._checked(sequence.take())
 
     def place(self, surface: Surface, held: Carried, spot: Spot) -> PlaceMoves:
-        """The motions with which a thing is put down somewhere.
+        """Plan the motions that put the held thing down at a spot.
 
         Raises:
             NoRoomError: the arm would come too near to things.
@@ -616,7 +616,7 @@ class PlacePlanner:
         return moves
 
     def leave_from(self, moves: PlaceMoves, posture: Vector) -> tuple[Motion, ...]:
-        """The motions that leave a place where something was in the way of the hand.
+        """Plan the motions that leave a place after something was in the hand's way.
 
         Args:
             moves: that put a thing down.
@@ -644,7 +644,7 @@ class PlacePlanner:
         return self._room_m + max(0.0, hang_m - self._robot.gripper.hand.below_tip_m)
 
     def _pace(self, hang_m: float) -> float:
-        """Part of the speed with a thing that hangs so far below the tip."""
+        """Fraction of the speed for a thing that hangs ``hang_m`` below the tip."""
         hangs = MOTIONS.hangs_m / max(hang_m, MOTIONS.hangs_m)
         return self._slow * max(hangs ** 2, MOTIONS.slowest)
 

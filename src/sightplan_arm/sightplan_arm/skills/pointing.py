@@ -1,4 +1,4 @@
-"""Grasping of pointed things: a place in the picture becomes approach, grasp and lift.
+"""Grasping of pointed things: plans approach, grasp and lift of a place in the picture.
 
 The picture's depth says what is there and how it can be taken; what it is called does not matter.
 Everything is planned before anything moves, every motion passes the gate, and what became of it is
@@ -119,7 +119,7 @@ class Held:
 
 
 class PointingSkills(ArmUse):
-    """Takes what a region of the camera's picture shows.
+    """Grasps the thing in a region of the camera's picture.
 
     Attributes:
         settings: as given, but for fingers that would leave the workspace box.
@@ -167,7 +167,7 @@ class PointingSkills(ArmUse):
         self._park(Stopwatch(self._arm.now_s))
 
     def recover(self) -> None:
-        """Open the gate after a hold; arm and fingers stay as they are, and so what they hold.
+        """Open the gate after a hold. Arm, fingers and the held thing stay as they are.
 
         Raises:
             ArmStoppedError: a stop must be released first, or a motion is under way.
@@ -179,7 +179,7 @@ class PointingSkills(ArmUse):
         self.reports, self._taken = [], None
 
     def grasp_at(self, where: Region | Mask, label: str = '', part: bool = False) -> SkillResult:
-        """Take what is somewhere in the picture, and lift it.
+        """Grasp the thing at a place in the picture, and lift it.
 
         Args:
             where: a region in unit coordinates, or the pixels (H, W) of the thing.
@@ -221,7 +221,7 @@ class PointingSkills(ArmUse):
         return self._execute(FOLLOW, label, functools.partial(self._follow_trace, trace))
 
     def put_back(self) -> SkillResult:
-        """Put what is held down where it was, let it go, and get out of the camera's view.
+        """Put the held thing down where it was, and leave the camera's view.
 
         What was broken off goes on from wherever the arm stands. A thing that was on its way
         along a trace is let go where it is: it is carried low.
@@ -265,7 +265,7 @@ class PointingSkills(ArmUse):
         return cause, message
 
     def _take(self, thing: Thing, moves: Moves, watch: Stopwatch) -> tuple[str, str]:
-        """Fetch, grasp, lift, and see what became of it."""
+        """Go to the thing, grasp it, lift it, and check that it was lifted."""
         opening = self._close_around(moves, Held(thing, moves), watch)
         if opening is None:
             return causes.MISSED_GRASP, IN_THE_WAY
@@ -448,7 +448,7 @@ class PointingSkills(ArmUse):
         return opening
 
     def _back(self, motions: Sequence[Motion]) -> tuple[Motion, ...]:
-        """Motions back along a way on whose last motion something was in the way."""
+        """Motions back along a way whose last motion was stopped by something."""
         return back_from(self._paths, self._arm_state().positions, motions,
                          self.settings.carry_speed)
 

@@ -1,4 +1,4 @@
-"""Report of an action as motions, as far as the robot itself can perceive."""
+"""Report of an action: its end, cause and durations, as far as the robot can perceive."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Stopwatch:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Add the time of a block of code to a phase, whatever becomes of it."""
+        """Add the time of a block of code to a phase, even if the block fails."""
         before = self._now()
         try:
             yield
@@ -139,7 +139,7 @@ class Stopwatch:
                 spent[i] += end - start
 
     def report(self, action: Action, cause: str, message: str = '') -> SkillReport:
-        """The report of an action with the times so far."""
+        """The report of an action, with the times so far."""
         seconds, cpu, wall = (tuple(spent[i] for spent in self._spent.values()) for i in range(3))
         return SkillReport(action, cause, message, tuple(self._spent), seconds, cpu, wall)
 

@@ -1,4 +1,4 @@
-"""Things on a table as the camera shows them: found where somebody points, and found again."""
+"""Finds things on a table by a place in the camera's picture, and finds them again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sightplan_arm.hardware import Vector
 from sightplan_arm.skills.surface import CELL_M, RAISED_M, Mask, Surface
 
 UNCHANGED_M = 0.010
-"""Cells whose height changed by less have not changed; of low things by less yet."""
+"""Largest change of an unchanged cell's height; for low things it is smaller still."""
 _STILL = 0.4  # part of a thing's cells; if more have not changed it is still there
 _HIGH = 0.5  # lower parts, as a fraction of its height, may be what it stands on
 _SAME = 0.7  # a thing of which this fraction has not moved did not move at all
@@ -28,7 +28,7 @@ _LEAST_PART = 0.05  # smaller fractions of a box's content are noise
 
 
 class NothingThereError(Exception):
-    """Raised if nothing stands where it was pointed, or where a thing was."""
+    """Raised if no thing is at the pointed place, or at a thing's last place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Thing:
 
 
 def base_m(surface: Surface, cells: Mask) -> float:
-    """Height of what a thing stands on, as far as it is seen around its cells; 0: the table."""
+    """Height of the surface under a thing, from the cells around it; 0 for the table."""
     side = 2 * _AROUND_CELLS + 1
     ring = (cv2.dilate(cells.astype(np.uint8), np.ones((side, side), np.uint8)) > 0) & ~cells
     around = surface.top_m[ring & np.isfinite(surface.top_m)]
@@ -60,7 +60,7 @@ def base_m(surface: Surface, cells: Mask) -> float:
 
 
 def top_m(surface: Surface, cells: Mask) -> float:
-    """Height of a thing's top above the table; what a few cells show more is noise."""
+    """Height of a thing's top above the table, without noise of single cells."""
     heights = surface.top_m[cells]
     heights = heights[np.isfinite(heights)]
     return float(np.percentile(heights, 98)) if len(heights) else 0.0
@@ -91,7 +91,7 @@ def axis_m(surface: Surface, cells: Mask) -> Vector | None:
 
 
 def top_footprint(thing: Thing) -> Vector:
-    """(N, 2) middles of the cells that show best how a thing is turned: the top of what stands."""
+    """(N, 2) middles of the cells that show a thing's turn best: its top, if it stands."""
     places, heights = footprint(thing)
     if axis_m(thing.surface, thing.cells) is None:
         return places
@@ -150,7 +150,7 @@ def find(surface: Surface, where: Region | Mask, part: bool = False) -> Thing:
 
 
 def _with_what_it_hangs_on(surface: Surface, pixels: Mask) -> Mask:
-    """Pixels with the pieces that they touch, seen from above, if they show something flat.
+    """Pixels of a flat thing, with the pieces that they touch, as seen from above.
 
     A blade is hardly higher than the table; it is taken by the handle that it ends at.
     """
@@ -259,7 +259,7 @@ def is_gone(surface: Surface, thing: Thing) -> bool:
 
 
 def _unchanged(surface: Surface, thing: Thing) -> Mask:
-    """(N,) which of a thing's cells are as high as they were; what is hidden now is not."""
+    """(N,) whether each of a thing's cells has its former height; hidden cells have not."""
     before, now = thing.surface.top_m[thing.cells], surface.top_m[thing.cells]
     known = np.isfinite(before)
     if not known.any():

@@ -58,7 +58,7 @@ _AROUND_M = WIDTH_M / 2 / math.cos(math.pi / 8)  # radius of the circle around a
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A move that makes sense in what is seen.
+    """A move that the seen scene allows.
 
     Attributes:
         piece, direction: names.
@@ -97,7 +97,7 @@ class SlidingSkills(PickingSkills[SeenBoard, Task]):
     # --- the protocol Skills ------------------------------------------------------------------
 
     def reset(self, problem: Problem) -> None:
-        """Park, look, and check that the board is ready: see the protocol."""
+        """Begin an episode: park the arm, and check that the board is ready."""
         self._forget()
         self._size, self._pieces = pieces_of(problem, self._robot)
         self._centres_m = cell_centres_m(self._size, self._robot.table.spacing_m)

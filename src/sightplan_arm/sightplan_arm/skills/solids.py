@@ -18,7 +18,7 @@ from sightplan_arm.skills.surface import CELL_M
 from sightplan_arm.surroundings import HAND, HELD, TABLE, Around, Solid, Touch
 
 OVERLAP_M = 0.004
-"""Largest overlap of a thing that is put down with what it stands on: both are estimates."""
+"""Largest overlap between a thing that is put down and its support; both are estimates."""
 
 UNDER_M = 0.010
 """Height above a thing's lower side up to which another may end that it stands on."""
@@ -70,7 +70,7 @@ def in_hand(name: str, parts: Sequence[Solid], tip: Vector) -> Solid:
 
 
 def thing_in_hand(thing: Thing, tip: Vector) -> Solid:
-    """A thing as it is seen, from what it stands on to its top, in the tip's frame.
+    """A seen thing, from its support to its top, as a solid in the tip's frame.
 
     Args:
         thing: as seen.

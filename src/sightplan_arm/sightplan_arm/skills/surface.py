@@ -75,7 +75,7 @@ class Surface:
 
     @property
     def raised(self) -> Mask:
-        """(H, W) pixels that show something on the table."""
+        """(H, W) pixels that show things on the table."""
         with np.errstate(invalid='ignore'):
             return (self.points_m[:, :, 2] > RAISED_M) & (self.cells >= 0)
 
@@ -153,7 +153,7 @@ class Surface:
 
 
 def see_surface(rgbd: Rgbd, camera_pose_table: Vector, half_m: tuple[float, float]) -> Surface:
-    """Points and heights of what stands on a table.
+    """Points and heights of the things on a table.
 
     Args:
         rgbd: the picture; depth in line with the colours.

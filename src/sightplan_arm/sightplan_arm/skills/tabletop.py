@@ -148,11 +148,11 @@ class TabletopSkills(PointingSkills):
 
     @property
     def carried(self) -> Carried | None:
-        """The held thing and its grip; None if nothing is held, or the grip was broken off."""
+        """The held thing and its grip; None without a thing, or after the grip was broken off."""
         return None if self.held is None else self._carried
 
     def reset(self, problem: Problem | None = None) -> None:
-        """Begin an episode: see ``PointingSkills.reset``; the problem is not looked at."""
+        """Begin an episode: see ``PointingSkills.reset``. ``problem`` has no effect."""
         super().reset()
 
     def forget(self) -> None:
@@ -200,7 +200,7 @@ class TabletopSkills(PointingSkills):
     # --- actions ------------------------------------------------------------------------------
 
     def place_at(self, where: Region | Mask, label: str = '') -> SkillResult:
-        """Put what is held down at a place in the picture, and look whether it is there.
+        """Put the held thing down at a place in the picture, and check that it is there.
 
         Args:
             where: a point in unit coordinates, or a region or pixels (H, W) whose middle is
@@ -221,7 +221,7 @@ class TabletopSkills(PointingSkills):
         return self._execute(PLACE, label, functools.partial(self._place, where))
 
     def open_at(self, where: Region | Mask, label: str = '') -> SkillResult:
-        """Pull the drawer open whose front a box, or pixels (H, W), show.
+        """Open the drawer whose front is in a box or in pixels (H, W).
 
         Returns:
             EXECUTED; the report's cause is ``done``, or why not: ``not_found`` (no front is seen),
@@ -235,7 +235,7 @@ class TabletopSkills(PointingSkills):
         return self._execute(OPEN, label, functools.partial(self._slide, where, True))
 
     def close_at(self, where: Region | Mask, label: str = '') -> SkillResult:
-        """Push the drawer shut whose front a box, or pixels (H, W), show: see ``open_at``."""
+        """Close the drawer whose front is in a box or in pixels (H, W): see ``open_at``."""
         return self._execute(CLOSE, label, functools.partial(self._slide, where, False))
 
     # --- grasp --------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ class TabletopSkills(PointingSkills):
                 raise Refused(causes.NOT_FOUND, str(error)) from error
 
     def _take(self, thing: Thing, moves: Moves, watch: Stopwatch) -> tuple[str, str]:
-        """Fetch, grasp, lift, carry out of view, and see what became of it."""
+        """Grasp the thing, lift it, carry it out of view, and check that it was lifted."""
         self._carried = None
         around = self._paths.pose(moves.fetch[-1].trajectory.positions[-1])
         opening = self._close_around(moves, Held(thing, moves), watch)
@@ -304,7 +304,7 @@ class TabletopSkills(PointingSkills):
 
     def _plan_place(self, surface: Surface, held: Carried, where: Region | Mask,
                     met: Sequence[Spot], watch: Stopwatch) -> tuple[PlaceMoves, Mask | None]:
-        """Plan how a thing is put down; returns also the cells of what it is put in or on, if any.
+        """Plan to put a thing down; returns also the cells of the container or support, if any.
 
         Args:
             surface: what is seen.
@@ -337,7 +337,7 @@ class TabletopSkills(PointingSkills):
             raise Refused(cause, str(error)) from error
 
     def _bring(self, moves: PlaceMoves, watch: Stopwatch) -> str:
-        """Carry what is held to just above its place.
+        """Carry the held thing to just above its place.
 
         Returns:
             ``done``; ``dropped``: the fingers closed on the way; ``no_room``: it came upon
@@ -356,12 +356,12 @@ class TabletopSkills(PointingSkills):
         return causes.DONE
 
     def _is_empty(self) -> bool:
-        """Whether the fingers have closed on nothing."""
+        """Whether the fingers hold nothing."""
         return not self._gate.status().dry_run and self._opening() < _SOMETHING_M
 
     def _put_down(self, before: Surface, held: Carried, moves: PlaceMoves, meant: Mask | None,
                   brought: str, watch: Stopwatch) -> tuple[str, str]:
-        """Let go of what was brought to above its place, and look whether it is there."""
+        """Let go of the thing above its place, and check that it is there."""
         if brought == causes.DROPPED:
             return self._lost('the fingers closed on the way: the thing is lost', watch)
         dry = self._gate.status().dry_run
@@ -387,7 +387,7 @@ class TabletopSkills(PointingSkills):
             causes.MISPLACED, 'it is not seen where it was put down')
 
     def _lower(self, pieces: Sequence[Motion], dry: bool, watch: Stopwatch) -> bool:
-        """Go down piece by piece; returns whether something was in the way before the end.
+        """Lower the thing piece by piece; returns whether something stopped it early.
 
         That is what ends a guarded motion, makes the hand stay behind by more than it does in the
         air, or presses the fingers apart.
@@ -408,7 +408,7 @@ class TabletopSkills(PointingSkills):
                      - self._paths.pose(posture)[2, 3])
 
     def _put_back(self, action: Action, watch: Stopwatch) -> tuple[str, str]:
-        """Put what is held down where it was taken."""
+        """Put the held thing down where it was taken."""
         held = self.carried
         if held is None:
             return super()._put_back(action, watch)
@@ -491,7 +491,7 @@ class TabletopSkills(PointingSkills):
         return left
 
     def _around_handle(self, moves: SlideMoves, watch: Stopwatch) -> float:
-        """Go to the drawer and close the fingers; returns how far they are apart then [m]."""
+        """Go to the drawer and close the fingers; returns their opening then [m]."""
         gripper, dry = self._robot.gripper, self._gate.status().dry_run
         with watch.phase('release'):
             self._gate.grip(moves.opening_m, gripper.force_n, 'open the fingers')
@@ -558,7 +558,7 @@ def _inside(surface: Surface, where: Region | Mask) -> Mask:
 
 
 def _of_a_box(surface: Surface, where: Region | Mask) -> Region | Mask:
-    """Pixels of a thing that stands in or on another, if a box shows one; else what was given.
+    """Pixels of a thing in a box that stands on or in another thing; else ``where`` unchanged.
 
     A box around a thing on a tray shows a part of the tray, too, with which the thing hangs
     together: the thing is what is higher than that.
@@ -587,7 +587,7 @@ def _of_a_box(surface: Surface, where: Region | Mask) -> Region | Mask:
 
 
 def _pointed(surface: Surface, where: Region | Mask) -> tuple[Vector | None, Mask | None]:
-    """Target (2,) of a thing, and the cells of what it is put in or on; None for the table.
+    """Target (2,) of a thing, and the cells of its container or support (None for the table).
 
     Raises:
         InputError: the place is beside the picture.
@@ -621,7 +621,7 @@ def _pointed(surface: Surface, where: Region | Mask) -> tuple[Vector | None, Mas
 
 def _is_there(before: Surface, now: Surface, spot: Spot, held: Carried,
               meant: Mask | None) -> bool:
-    """Whether something new is seen where a thing was put down, by its height or its colours.
+    """Whether a new thing is seen at the spot, by its height or its colours.
 
     Args:
         before: what was seen with the thing in the hand.

@@ -171,6 +171,6 @@ class TransportPlanner:
 
 
 def _named(thing: str, parts: Sequence[Solid]) -> tuple[Solid, ...]:
-    """The parts of what is moved, named after it."""
+    """The parts of a moved thing, named after it."""
     return tuple(replace(part, name=f'{thing} ({number})')
                  for number, part in enumerate(parts, 1))
