@@ -36,7 +36,8 @@ from sightplan.model import (
     Usage,
     Verdict,
 )
-from sightplan.model.timeline import EventHandler, Timeline, problem_known
+from sightplan.model.event_handler import EventHandler
+from sightplan.model.timeline import Timeline, problem_known
 from sightplan.queries import answered
 
 STARTED = EpisodeStarted(spec_of())

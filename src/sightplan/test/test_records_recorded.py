@@ -453,8 +453,9 @@ def test_truth_is_facts_of_time(recorded: tuple) -> None:
     init.reset(dataclasses.replace(episode.spec, problem=PROBLEM))
     assert truth.state(stamp_ns) == PROBLEM.init
     true, false = next(iter(PROBLEM.init)), Atom('on', ('r', 'r'))
-    assert (truth.holds(true, stamp_ns), truth.holds(false, stamp_ns)) == (True, False)
-    assert truth.holds(true, 7) is None
+    holds = episode.timeline.holds
+    assert (holds(true, stamp_ns), holds(false, stamp_ns)) == (True, False)
+    assert episode.timeline.holds(true, 7) is None
     with pytest.raises(WorldError, match='no truth at 7 ns'):
         truth.state(7)
     for event in episode.events:

@@ -41,8 +41,8 @@ from sightplan.model import (
     Stepped,
     World,
 )
+from sightplan.model.event_handler import EventHandler
 from sightplan.model.journal import Journal
-from sightplan.model.timeline import EventHandler
 
 MOVES = 'moves.jsonl'
 """File in a run's directory with one line per episode: the outcome of each of its moves."""

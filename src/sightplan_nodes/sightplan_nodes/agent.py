@@ -42,7 +42,7 @@ from sightplan.model import (
     StopReason,
     param,
 )
-from sightplan.model.timeline import EventHandler
+from sightplan.model.event_handler import EventHandler
 from sightplan.records import messages
 from sightplan_nodes import names
 from sightplan_nodes.conversions import MESSAGES

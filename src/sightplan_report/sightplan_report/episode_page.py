@@ -32,7 +32,7 @@ from sightplan.model import (
     Proposed,
     Stepped,
 )
-from sightplan.model.timeline import EventHandler
+from sightplan.model.event_handler import EventHandler
 from sightplan.records.bag_policy import NOT_KEPT
 from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
@@ -431,8 +431,7 @@ class _Reader(EventHandler):
         return Block('belief', title, texts=tuple(text for text in texts if text[1]))
 
     def _truth(self, atom: Atom, stamp_ns: int) -> bool | None:
-        return None if self._recorded.truth is None else self._recorded.truth.holds(
-            atom, stamp_ns)
+        return self._recorded.timeline.holds(atom, stamp_ns)
 
 
 def _plan(status: str, length: int | None, took: float, cached: bool, plan: str = '',

@@ -417,7 +417,7 @@ class _Reader:
 
     def _compare(self, number: int | None) -> None:
         """Note the first belief at a decision that contains an error."""
-        if self._episode.truth is None or self._belief is None:
+        if not self._timeline.has_truth or self._belief is None:
             return
         pairs = self._beside_truth(self._belief, self._now.now_ns)
         self._decisions += 1
@@ -444,23 +444,21 @@ class _Reader:
     def _beside_truth(self, belief: Belief, now_ns: int,
                       ) -> list[tuple[Atom, float | None, bool]]:
         """Atoms, the belief in each, and whether it is true now, as far as that is known."""
-        truth = self._episode.truth
-        if truth is None or self._own_names:
+        if not self._timeline.has_truth or self._own_names:
             return []
         atoms = dict.fromkeys((*belief.probabilities, *sorted(belief.state), *self._answered))
         return [(atom, _value(belief, atom), true) for atom in atoms
-                if (true := truth.holds(atom, now_ns)) is not None]
+                if (true := self._timeline.holds(atom, now_ns)) is not None]
 
     def _check(self, number: int | None, event: Asked) -> None:
         """Note wrong answers about an observation; a picture of the goal is skipped."""
-        truth = self._episode.truth
-        if truth is None or event.purpose is AskPurpose.PICTURED_GOAL:
+        if not self._timeline.has_truth or event.purpose is AskPurpose.PICTURED_GOAL:
             return
         for question, answer in zip(event.questions, event.answers, strict=True):
             said = says(answer.verdict.value)
             if said is not None:
                 self._answered[question.atom] = None
-            true = truth.holds(question.atom, event.observation.stamp_ns)
+            true = self._timeline.holds(question.atom, event.observation.stamp_ns)
             if true is not None and said is not None and said is not true:
                 self._wrong.append((number, question.atom, question.text, answer.verdict.value))
 
@@ -483,7 +481,7 @@ class _Reader:
         return 'at every decision the belief agreed with the truth'
 
     def _truth(self) -> TruthExplained | None:
-        if self._episode.truth is None:
+        if not self._timeline.has_truth:
             return _truth_of_line(self._line) if self._live else None
         found = _truth_of_line(self._line)
         differs = self._differs or self._misplanned

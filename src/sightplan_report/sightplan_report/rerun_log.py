@@ -62,7 +62,7 @@ from sightplan.model import (
     Verdict,
     user_path,
 )
-from sightplan.model.timeline import EventHandler
+from sightplan.model.event_handler import EventHandler
 
 if TYPE_CHECKING:
     from sightplan.records.recorded import RecordedEpisode

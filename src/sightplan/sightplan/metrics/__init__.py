@@ -18,13 +18,13 @@ from sightplan.metrics.paired import (
     mcnemar_exact,
     paired_bootstrap,
 )
-from sightplan.metrics.scorer import EpisodeScorer
+from sightplan.metrics.scorer import EpisodeScorer, score
 from sightplan.metrics.summary import belief_reliability, failure_counts, summarise_episodes
 
 __all__ = [
     'Bin', 'Cause', 'Comparison', 'EpisodeScorer', 'Failure', 'PairedDifference',
     'RULES', 'Reliability', 'belief_reliability', 'cause_of', 'compare',
     'failure_counts', 'failure_of', 'holm', 'mcnemar_exact', 'mean_sem', 'paired_bootstrap',
-    'reliability', 'reliability_of_sums', 'sem', 'summarise_episodes', 'wilson',
+    'reliability', 'reliability_of_sums', 'score', 'sem', 'summarise_episodes', 'wilson',
     'without_truth',
 ]

@@ -24,22 +24,17 @@ from sightplan.metrics.judgements import (
     says,
 )
 from sightplan.model import (
-    GOAL_NS,
     Asked,
     AskPurpose,
-    Belief,
     BeliefUpdated,
-    DetailSource,
     EpisodeEnded,
     EpisodeEvent,
     EpisodeSpec,
     EpisodeStarted,
     FeedbackStatus,
-    InfrastructureError,
     Literal,
     Observation,
     Observed,
-    PastOutcomes,
     Planned,
     PlanningStatus,
     Problem,
@@ -51,7 +46,8 @@ from sightplan.model import (
     Usage,
     Verdict,
 )
-from sightplan.model.timeline import EventHandler
+from sightplan.model.event_handler import EventHandler
+from sightplan.model.timeline import Fold, Moment, Timeline
 
 COUNTS = ('asked', 'right', 'yes_asked', 'yes_right', 'no_asked', 'no_right', 'unparsed',
           'unknown')
@@ -70,8 +66,8 @@ MOST_TEXTS, MOST_CHARACTERS = 5, 600
 _SENT = (FeedbackStatus.EXECUTED.value, FeedbackStatus.REJECTED.value)
 
 
-class EpisodeScorer(EventHandler):
-    """A Recorder that looks up ground truth by stamp and scores episodes, one after another.
+class EpisodeScorer:
+    """A Recorder that scores episodes, one after another, as they happen.
 
     The truth is looked up as each event arrives, because a world forgets an episode's states at
     its next reset.
@@ -94,30 +90,14 @@ class EpisodeScorer(EventHandler):
                 It is handed the line with ``replies``, which are not kept: of each reply of a
                 planning model the number of steps before it, and its text.
         """
-        self._truth, self._suite = truth, suite
-        self._measures, self._details = measures, details
-        self._result: dict[str, Any] | None = None
-        self._spec: EpisodeSpec | None = None
-        self._now_ns = 0
-        self._belief: tuple[int, Belief] | None = None
+        self._fold = Fold(truth, way=details is not None)
+        self._line = _Line(suite, measures, details)
 
     def record(self, event: EpisodeEvent) -> None:
         """Take one event of an episode that began with EpisodeStarted."""
-        if self._spec is None and not isinstance(event, EpisodeStarted):
+        if self._fold.end is not None and not isinstance(event, EpisodeStarted):
             raise ValueError(f'{type(event).__name__} came before EpisodeStarted')
-        super().record(event)
-
-    def on_observed(self, event: Observed) -> None:
-        """Count an observation and its facts."""
-        self._line['observations'] += 1
-        self._line['privileged_facts'] += len(event.observation.privileged_facts)
-        self._now_ns = max(self._now_ns, event.observation.stamp_ns)
-        self._saw(event.observation)
-
-    def on_believed(self, event: BeliefUpdated) -> None:
-        """Keep the belief until it counts, and for the judgement of steps."""
-        self._belief = (self._now_ns, event.belief)
-        self._judgements.believe(event.belief)
+        self._line.take(self._fold.take(event), self._fold.has_truth)
 
     def result(self) -> dict[str, Any]:
         """The finished episode as one line of results (plain JSON data).
@@ -140,22 +120,71 @@ class EpisodeScorer(EventHandler):
         Raises:
             ValueError: no episode has ended.
         """
+        return self._line.result()
+
+
+def score(timeline: Timeline, suite: str = '', measures: Measures = episode_measures,
+          details: Details | None = None) -> dict[str, Any]:
+    """The line of results of an episode that has ended.
+
+    Args:
+        timeline: the truth joined in; with the way where there are ``details``.
+        suite: and the others, see ``EpisodeScorer``.
+        measures: see there.
+        details: see there.
+
+    Returns:
+        see ``EpisodeScorer.result``.
+
+    Raises:
+        ValueError: the episode has not ended.
+    """
+    line = _Line(suite, measures, details)
+    for moment in timeline.moments:
+        line.take(moment, timeline.has_truth)
+    return line.result()
+
+
+class _Line(EventHandler):
+    """A line of results, made of the moments of an episode."""
+
+    def __init__(self, suite: str, measures: Measures, details: Details | None) -> None:
+        self._suite, self._measures, self._details = suite, measures, details
+        self._result: dict[str, Any] | None = None
+
+    def take(self, moment: Moment[EpisodeEvent], has_truth: bool) -> None:
+        """Count a moment."""
+        self._then, self._has_truth = moment.truth, has_truth
+        if moment.kind is EpisodeStarted:
+            self._failure = ''
+        self._failure = self._failure or self._then.error or (
+            self._then.way_error if self._details is not None else '')
+        self.record(moment.event)
+
+    def result(self) -> dict[str, Any]:
+        """The line of the last episode; raises as ``EpisodeScorer.result``."""
         if self._result is None:
             raise ValueError('no episode has ended yet')
         return self._result
+
+    def on_observed(self, event: Observed) -> None:
+        """Count an observation and its facts."""
+        self._line['observations'] += 1
+        self._line['privileged_facts'] += len(event.observation.privileged_facts)
+        self._saw(event.observation)
+
+    def on_believed(self, event: BeliefUpdated) -> None:
+        """Keep the belief for the judgement of steps."""
+        self._judgements.believe(event.belief)
 
     def on_started(self, event: EpisodeStarted) -> None:
         """Begin a line of results."""
         spec = self._spec = event.spec
         self._result = None
-        self._states: dict[int, State] = {}
         # Where the initial state is not known (on ROS), it is that before the first step.
         known = spec.problem.init != spec.problem.known
         self._path = [spec.problem.init] if known else []
-        self._failure = ''
-        self._preconditions_right = True
-        self._now_ns = 0
-        self._belief = None
+        self._preconditions_right, self._precondition_broken = True, False
         self._judgements = Judgements(spec.problem)
         self._usage: Usage | None = None
         self._named = self._reply = ''
@@ -198,21 +227,6 @@ class EpisodeScorer(EventHandler):
             'seconds': 0.0,
         }
 
-    def _true_state(self, stamp_ns: int | None) -> State | None:
-        """The true state, or None (noted as a failure) if the world does not know."""
-        if self._truth is None:
-            return None
-        if stamp_ns is not None and stamp_ns in self._states:
-            return self._states[stamp_ns]
-        try:
-            state = self._truth.state(stamp_ns)
-        except InfrastructureError as error:
-            self._failure = self._failure or f'no ground truth: {error}'
-            return None
-        if stamp_ns is not None:
-            self._states[stamp_ns] = state
-        return state
-
     def _saw(self, observation: Observation) -> None:
         self._line['last_observation'] = {'image_id': observation.image_id,
                                           'stamp_ns': observation.stamp_ns}
@@ -250,7 +264,7 @@ class EpisodeScorer(EventHandler):
         line = self._line
         line['questions'] += len(event.questions)
         line['model'] = event.model or line['model']
-        state = self._true_state(event.observation.stamp_ns) if event.yes_no else None
+        state = self._then.state
         if state is None:
             return
         table = line['predicates'].setdefault(event.purpose.value, {})
@@ -309,13 +323,9 @@ class EpisodeScorer(EventHandler):
                                     'seconds': result.seconds, 'cached': result.cached})
 
     def _count_belief(self) -> None:
-        """Count the last belief, if there is one of a known time that was not counted yet."""
-        if self._belief is None:
-            return
-        stamp_ns, belief = self._belief
-        self._belief = None
-        state = self._true_state(stamp_ns) if stamp_ns and belief.probabilities else None
-        if state is None:
+        """Count the belief that counts now, if the state at its time is known."""
+        belief, state = self._then.belief, self._then.believed
+        if belief is None or state is None:
             return
         bins = self._line['beliefs'] or [[0, 0.0, 0] for _ in range(BELIEF_BINS)]
         for atom, probability in belief.probabilities.items():
@@ -328,60 +338,35 @@ class EpisodeScorer(EventHandler):
     def on_stepped(self, event: Stepped) -> None:
         """Note the action, with its true outcome."""
         self._count_belief()
-        self._now_ns = max(self._now_ns, event.feedback.stamp_ns)
         line, status = self._line, event.feedback.status
-        outcome = ''
-        if self._truth is not None and status in (FeedbackStatus.EXECUTED,
-                                                  FeedbackStatus.REJECTED):
-            source: object = self._truth
-            if isinstance(source, PastOutcomes):  # the world may have gone on
-                source.select_outcome(event.feedback.stamp_ns)
-            try:
-                outcome = self._truth.last_outcome()
-            except InfrastructureError as error:
-                self._failure = self._failure or f'no ground truth: {error}'
-        elif status is FeedbackStatus.WITHHELD and self._precondition_broken:
+        if status is FeedbackStatus.WITHHELD and self._precondition_broken:
             line['withheld_true_positive'] += 1
         frame = line['last_observation'] or {'image_id': '', 'stamp_ns': 0}
         entry = {
             'action': str(event.action) if event.action is not None else self._named,
-            'status': status.value, 'outcome': outcome,
+            'status': status.value, 'outcome': self._then.outcome,
             'right': status is FeedbackStatus.EXECUTED and self._preconditions_right,
             **frame, 'applicable': None, 'effects': None, 'misled': []}
         if event.action is not None and event.action.region is not None:
             entry['region'] = event.action.region.to_json()
         if status is FeedbackStatus.INVALID:
             entry['proposal'] = self._reply
-        self._judgements.step(line['steps'], event.action, status,
-                              self._state_before(event, frame['stamp_ns']), entry)
+        self._judgements.step(line['steps'], event.action, status, self._then.state, entry)
         line['actions'].append(entry)
         line['steps'] += 1
         line[status.value] += 1
         if self._details is not None:
-            self._walk(event, frame['stamp_ns'])
+            self._walk()
         self._preconditions_right, self._precondition_broken = True, False
 
-    def _state_before(self, event: Stepped, seen_ns: int) -> State | None:
-        """The true state before a step that was not carried out; None if it is not known."""
-        stamp_ns = max(event.stamp_ns, seen_ns)
-        if event.feedback.status is FeedbackStatus.EXECUTED or not stamp_ns:
-            return None
-        failure = self._failure
-        state = self._true_state(stamp_ns)
-        self._failure = failure  # the score does not need it
-        return state
-
-    def _walk(self, event: Stepped, seen_ns: int) -> None:
+    def _walk(self) -> None:
         """Note the true state after a step, and before the first one."""
         if not self._path:
-            before = self._true_state(max(event.stamp_ns, seen_ns) or None)
-            if before is None:
+            if self._then.state is None:
                 return
-            self._path.append(before)
-        found = None
-        if event.feedback.status is FeedbackStatus.EXECUTED:
-            found = self._true_state(event.feedback.stamp_ns or None)
-        self._path.append(self._path[-1] if found is None else found)
+            self._path.append(self._then.state)
+        after = self._then.after
+        self._path.append(self._path[-1] if after is None else after)
 
     def _problem(self, spec: EpisodeSpec, final: State | None) -> Problem:
         """The problem, with the initial state and goal that an agent is not told."""
@@ -392,7 +377,7 @@ class EpisodeScorer(EventHandler):
             about = load_domain(problem.domain).goal_predicates
             place = {name: number for number, name in enumerate(problem.objects)}
             goal = tuple(Literal(atom) for atom in sorted(
-                sorted(self._true_state(GOAL_NS) or ()),
+                sorted(self._then.goal or ()),
                 key=lambda atom: [place.get(name, -1) for name in atom.args])
                 if atom.predicate in about)
         if not self._path and final is not None:
@@ -402,12 +387,11 @@ class EpisodeScorer(EventHandler):
 
     def on_ended(self, event: EpisodeEnded) -> None:
         """Finish the line."""
-        assert self._spec is not None
         self._count_belief()
         line = self._line
         solved: bool | None = None
-        if event.reason.scored and self._truth is not None:
-            final = self._true_state(event.stamp_ns or None)
+        if event.reason.scored and self._has_truth:
+            final = self._then.state
             problem = self._problem(self._spec, final)
             if final is not None:
                 solved = problem.goal_met(final)
@@ -428,9 +412,7 @@ class EpisodeScorer(EventHandler):
         if self._details is not None and solved is not None:
             line['details'] = dict(self._details(problem, self._path,
                                                  {**line, 'replies': self._replies}))
-        source: object = self._truth
-        if event.reason.scored and isinstance(source, DetailSource):
-            line['details'] = {**line['details'], **source.episode_details()}
+        line['details'] = {**line['details'], **self._then.details}
         line['measures'] = dict(self._measures(line, solved))
         failure = failure_of(line)
         if failure is not None:
@@ -438,6 +420,3 @@ class EpisodeScorer(EventHandler):
             for answer in line['failure']['evidence']['answers']:
                 answer['question'] = self._judgements.texts.get(answer['atom'], '')
         self._result = line
-        self._spec = None
-
-    _precondition_broken = False

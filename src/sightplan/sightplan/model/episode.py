@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from sightplan.model.answer import Answer
 from sightplan.model.belief import Belief
@@ -147,6 +147,7 @@ class EpisodeSpec:
 class EpisodeStarted:
     """The episode begins: the world was reset, or could not be (then only its end follows)."""
 
+    handler: ClassVar[str] = 'on_started'
     spec: EpisodeSpec
 
 
@@ -154,6 +155,7 @@ class EpisodeStarted:
 class Observed:
     """The policy took a look."""
 
+    handler: ClassVar[str] = 'on_observed'
     observation: Observation
 
 
@@ -176,6 +178,7 @@ class Asked:
         memory: what the prompt said of earlier attempts; '' for nothing.
     """
 
+    handler: ClassVar[str] = 'on_asked'
     observation: Observation
     queries: tuple[Query[Any], ...]
     replies: tuple[Reply, ...]
@@ -208,6 +211,7 @@ class Asked:
 class BeliefUpdated:
     """The policy's belief after new evidence."""
 
+    handler: ClassVar[str] = 'on_believed'
     belief: Belief
 
 
@@ -220,6 +224,7 @@ class GoalAdopted:
         source: where they were read, in words, for example ``the picture of the goal``.
     """
 
+    handler: ClassVar[str] = 'on_goal_adopted'
     goal: tuple[Literal, ...]
     source: str = ''
 
@@ -234,6 +239,7 @@ class ProblemAdopted:
         source: where they were read, in words, for example ``stage 1 of 2 of the instruction``.
     """
 
+    handler: ClassVar[str] = 'on_problem_adopted'
     objects: Mapping[str, str]
     goal: tuple[Literal, ...]
     source: str = ''
@@ -248,6 +254,7 @@ class ModelKnown:
         prompt: name and hash of the prompt that the rates are of; '' for any.
     """
 
+    handler: ClassVar[str] = 'on_model_known'
     model: str
     prompt: str = ''
 
@@ -256,6 +263,7 @@ class ModelKnown:
 class Planned:
     """The planner was called."""
 
+    handler: ClassVar[str] = 'on_planned'
     result: PlanningResult
 
 
@@ -271,6 +279,7 @@ class Proposed:
         history: the earlier steps that the prompt named, in order.
     """
 
+    handler: ClassVar[str] = 'on_proposed'
     observation: Observation
     proposal: Proposal
     prompt: str = ''
@@ -290,6 +299,7 @@ class Stepped:
         seconds: wall-clock time of the execution [s].
     """
 
+    handler: ClassVar[str] = 'on_stepped'
     index: int
     action: Action | None
     feedback: Feedback
@@ -311,6 +321,7 @@ class EpisodeEnded:
         timings_s: wall-clock seconds per stage (reset, observe, ground, plan, propose, act).
     """
 
+    handler: ClassVar[str] = 'on_ended'
     reason: StopReason
     message: str = ''
     steps: int = 0
@@ -320,6 +331,7 @@ class EpisodeEnded:
     timings_s: dict[str, float] = field(default_factory=dict)
 
 
+# ``handler`` is the name of the method of an ``EventHandler`` that takes an event.
 EpisodeEvent = (
     EpisodeStarted | Observed | Asked | GoalAdopted | ProblemAdopted | ModelKnown
     | BeliefUpdated | Planned | Proposed | Stepped | EpisodeEnded)

@@ -1,15 +1,17 @@
 """The timeline of an episode: its events, folded once into steps with what was known at each.
 
 Whoever scores, shows, explains or replays an episode reads a ``Timeline`` and walks no events.
-Whoever takes events as they come (a log, a bag) derives from ``EventHandler``.
+Whoever takes events as they come (a log, a bag) derives from ``EventHandler``, or reads the
+moments that a ``Fold`` makes of them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Generic, TypeVar, cast
 
 from sightplan.model.belief import Belief
@@ -22,72 +24,22 @@ from sightplan.model.episode import (
     EpisodeStarted,
     FeedbackStatus,
     GoalAdopted,
-    ModelKnown,
     Observed,
-    Planned,
     ProblemAdopted,
     Proposed,
     Stepped,
 )
 from sightplan.model.perception import Observation
+from sightplan.model.ports import TruthSource
 from sightplan.model.problem import Problem
+from sightplan.model.symbols import Atom, State
+from sightplan.model.truth_then import NOTHING_KNOWN, TruthJoin, TruthThen
 from sightplan.model.usage import Usage
 
 E = TypeVar('E', bound=EpisodeEvent, covariant=True)
 
 Adopted = GoalAdopted | ProblemAdopted
 
-
-class EventHandler:
-    """A Recorder with a method for each kind of event; a subclass defines those it needs."""
-
-    def record(self, event: EpisodeEvent) -> None:
-        """Hand an event to the method of its kind."""
-        getattr(self, _METHODS[type(event)])(event)
-
-    def on_started(self, event: EpisodeStarted) -> None:
-        """The episode begins."""
-
-    def on_observed(self, event: Observed) -> None:
-        """The policy observed the world."""
-
-    def on_asked(self, event: Asked) -> None:
-        """A model was asked, and replied."""
-
-    def on_goal_adopted(self, event: GoalAdopted) -> None:
-        """The method found out its goal."""
-
-    def on_problem_adopted(self, event: ProblemAdopted) -> None:
-        """The method found out its objects and its goal."""
-
-    def on_model_known(self, event: ModelKnown) -> None:
-        """The method uses the error rates known of the answering model."""
-
-    def on_believed(self, event: BeliefUpdated) -> None:
-        """The belief changed."""
-
-    def on_planned(self, event: Planned) -> None:
-        """The planner was called."""
-
-    def on_proposed(self, event: Proposed) -> None:
-        """A planning model replied."""
-
-    def on_stepped(self, event: Stepped) -> None:
-        """An action was decided and answered."""
-
-    def on_ended(self, event: EpisodeEnded) -> None:
-        """The episode is over."""
-
-
-_METHODS: dict[type, str] = {
-    EpisodeStarted: 'on_started', Observed: 'on_observed', Asked: 'on_asked',
-    GoalAdopted: 'on_goal_adopted',
-    ProblemAdopted: 'on_problem_adopted', ModelKnown: 'on_model_known',
-    BeliefUpdated: 'on_believed', Planned: 'on_planned', Proposed: 'on_proposed',
-    Stepped: 'on_stepped', EpisodeEnded: 'on_ended'}
-
-EVENT_KINDS: dict[str, type] = {kind.__name__: kind for kind in _METHODS}
-"""The kinds of events by their names."""
 
 _ABOUT_PICTURES = (Observed, Asked, Proposed)
 
@@ -107,6 +59,7 @@ class Moment(Generic[E]):
         adopted: the goal or problem that the method adopted last, this event included; None where
             it goes by what it was told.
         received_ns: when it was recorded [ns since 1970]; 0 where that is not known.
+        truth: what was true then, as far as the fold was given the truth.
     """
 
     number: int
@@ -118,6 +71,7 @@ class Moment(Generic[E]):
     belief: Belief | None
     adopted: Adopted | None
     received_ns: int = 0
+    truth: TruthThen = NOTHING_KNOWN
 
     @property
     def kind(self) -> type:
@@ -166,46 +120,45 @@ class Step:
         return [moment.event for moment in self.of(kind)]
 
 
-class Timeline:
-    """One episode, folded event by event. Incomplete episodes have no ``end``.
+class Fold:
+    """Makes moments of the events of episodes, as they come; keeps none of them.
 
     Attributes:
-        moments: all, in order.
         end: the last event, if that is how the episode ended; None as long as it has not.
     """
 
-    def __init__(self) -> None:
-        """Begin before the first event."""
-        self.moments: list[Moment[EpisodeEvent]] = []
+    def __init__(self, truth: TruthSource | None = None, *, way: bool = False,
+                 states: Mapping[int, State] = MappingProxyType({})) -> None:
+        """Begin before the first event.
+
+        Args:
+            truth: ground truth to join in; None: there is none, or nobody needs it.
+            way: whether the states after all steps are looked up, too.
+            states: true states that are known already, by world time [ns].
+        """
+        self._join = TruthJoin(truth, way, states)
+        self._begin()
+
+    def _begin(self) -> None:
         self.end: EpisodeEnded | None = None
         self._spec: EpisodeSpec | None = None
-        self._step = self._batch = self._now_ns = 0
+        self._number = self._step = self._batch = self._now_ns = 0
         self._moved = False
         self._belief: Belief | None = None
         self._adopted: Adopted | None = None
-
-    @classmethod
-    def of_events(cls, events: Iterable[EpisodeEvent],
-                  received_ns: Sequence[int] = ()) -> Timeline:
-        """Fold all events of an episode."""
-        timeline = cls()
-        for event, received in zip(events, itertools.chain(received_ns, itertools.repeat(0)),
-                                   strict=False):
-            timeline.take(event, received)
-        return timeline
 
     def take(self, event: EpisodeEvent, received_ns: int = 0) -> Moment[EpisodeEvent]:
         """Fold the next event.
 
         Args:
-            event: the first is EpisodeStarted; another one begins the timeline anew.
+            event: the first is EpisodeStarted; another one begins anew.
             received_ns: when it was recorded [ns since 1970]; 0: not known.
 
         Raises:
             ValueError: the first event is not EpisodeStarted.
         """
         if isinstance(event, EpisodeStarted):
-            self.__init__()  # type: ignore[misc]
+            self._begin()
             self._spec = event.spec
         elif self._spec is None:
             raise ValueError(f'{type(event).__name__} came before EpisodeStarted')
@@ -213,9 +166,10 @@ class Timeline:
             self._now_ns = event.observation.stamp_ns
         elif isinstance(event, GoalAdopted | ProblemAdopted):
             self._adopted = event
-        moment = Moment(len(self.moments), event, self._step, self._batch, self._now_ns,
-                        self._moved, self._belief, self._adopted, received_ns)
-        self.moments.append(moment)
+        moment = Moment(self._number, event, self._step, self._batch, self._now_ns,
+                        self._moved, self._belief, self._adopted, received_ns,
+                        self._join.of(event))
+        self._number += 1
         if moment.asked is not None:
             self._batch += 1
         elif isinstance(event, BeliefUpdated):
@@ -237,6 +191,45 @@ class Timeline:
         if self._spec is None:
             raise ValueError('no episode has begun')
         return self._spec
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether there is any ground truth."""
+        return self._join.has_truth
+
+    def holds(self, atom: Atom, stamp_ns: int) -> bool | None:
+        """Whether an atom held at a world time [ns]; None where that is not known."""
+        state = self._join.states.get(stamp_ns)
+        return None if state is None else atom in state
+
+
+class Timeline(Fold):
+    """One episode, folded event by event. Incomplete episodes have no ``end``.
+
+    Attributes:
+        moments: all, in order.
+    """
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.moments: list[Moment[EpisodeEvent]] = []
+
+    @classmethod
+    def of_events(cls, events: Iterable[EpisodeEvent], received_ns: Sequence[int] = (),
+                  truth: TruthSource | None = None, *, way: bool = False,
+                  states: Mapping[int, State] = MappingProxyType({})) -> Timeline:
+        """Fold all events of an episode; arguments as of ``Fold``."""
+        timeline = cls(truth, way=way, states=states)
+        for event, received in zip(events, itertools.chain(received_ns, itertools.repeat(0)),
+                                   strict=False):
+            timeline.take(event, received)
+        return timeline
+
+    def take(self, event: EpisodeEvent, received_ns: int = 0) -> Moment[EpisodeEvent]:
+        """Fold the next event, and keep its moment; contract in ``Fold``."""
+        moment = super().take(event, received_ns)
+        self.moments.append(moment)
+        return moment
 
     @property
     def steps(self) -> tuple[Step, ...]:

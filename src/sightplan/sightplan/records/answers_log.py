@@ -26,8 +26,8 @@ from sightplan.model import (
     TruthSource,
     Verdict,
 )
+from sightplan.model.event_handler import EventHandler
 from sightplan.model.journal import Journal
-from sightplan.model.timeline import EventHandler
 
 NAME = 'answers.jsonl'
 

@@ -28,12 +28,11 @@ from sightplan.model import (
     GoalView,
     InfrastructureError,
     InputError,
-    Observation,
     Observed,
     SightplanError,
-    Stepped,
     TruthSource,
 )
+from sightplan.model.event_handler import EventHandler
 from sightplan.model.journal import StorageError, cannot_write
 from sightplan.records import topics
 from sightplan.records.bag import METADATA, BagWriter
@@ -46,9 +45,10 @@ from sightplan.records.truth import NotedTruth, TruthReply
 UNDER_WAY = '.under-way-'
 _MARK = {'recorded_by': 'sightplan run'}
 _FLUSH_BYTES = 8 * 2**20
+_FLUSH_AFTER = (topics.AGENT_EPISODE, topics.AGENT_STEP)
 
 
-class BagRecorder:
+class BagRecorder(EventHandler):
     """A Recorder that writes a bag of each episode.
 
     It must come before the scorer, and the scorer must ask ``truth`` instead of the world: then
@@ -103,13 +103,12 @@ class BagRecorder:
         bag = self._bag
         if bag is None:
             return
-        if isinstance(event, Observed):
-            self._observed(bag, event.observation)
+        super().record(event)
         topic, message = self._numbered.message(event)
         self._write(topic, message)
         if isinstance(event, EpisodeStarted) and event.spec.pictured_goal:
             self._goal()
-        if isinstance(event, (EpisodeStarted, Stepped)) or bag.writer.pending > _FLUSH_BYTES:
+        if topic in _FLUSH_AFTER or bag.writer.pending > _FLUSH_BYTES:
             bag.writer.flush(describe=False)
 
     def commit(self, line: MutableMapping[str, Any]) -> None:
@@ -149,8 +148,10 @@ class BagRecorder:
         with contextlib.suppress(OSError):
             self._folder.rmdir()  # if it is empty
 
-    def _observed(self, bag: _UnderWay, seen: Observation) -> None:
+    def on_observed(self, event: Observed) -> None:
         """Write an observation's pictures before its message, as they reach a recorder on ROS."""
+        bag, seen = self._bag, event.observation
+        assert bag is not None
         raw = seen.image if seen.unlabelled is None else seen.unlabelled
         if seen.image is None or raw is None:
             bag.missing += bool(seen.image_id)

@@ -35,9 +35,9 @@ from sightplan.model import (
     dataclass_json,
 )
 from sightplan.model.dataclass_json import picture_id
+from sightplan.model.event_handler import EVENT_KINDS, EventHandler
 from sightplan.model.journal import Journal, cannot_write, read_lines
 from sightplan.model.picture_files import read_image
-from sightplan.model.timeline import EVENT_KINDS
 from sightplan.records.messages import read_problem
 from sightplan.records.queries_json import queries_to_json, read_asked, replies_to_json
 from sightplan.records.truth import NotedTruth, TruthReply
@@ -100,17 +100,27 @@ def event_to_json(event: EpisodeEvent, domain: Domain) -> dict[str, Any]:
             name: to_json(getattr(event, name)) for name in _hints(Asked)
             if name not in _CONTENT},
             'queries': queries_to_json(event), 'replies': replies_to_json(event)}
-    if not isinstance(event, EpisodeStarted):
-        return {'event': type(event).__name__, **to_json(event)}
-    spec, problem = event.spec, event.spec.problem
+    return {'event': type(event).__name__, **dataclass_json.encode(event, hooks={
+        **_WRITERS, EpisodeSpec: lambda spec: _spec_to_json(spec, domain)})}
+
+
+def _spec_to_json(spec: EpisodeSpec, domain: Domain) -> dict[str, Any]:
+    problem = spec.problem
     return {
-        'event': type(event).__name__, 'domain': problem.domain, 'problem': problem.name,
-        'domain_pddl': problem.domain_pddl,
+        'domain': problem.domain, 'domain_pddl': problem.domain_pddl,
         'problem_pddl': domain.write_problem(problem.for_agent(spec.pictured_goal)),
         'instruction': problem.instruction,
         'optimal_length': _NO_LENGTH if problem.optimal_length is None else problem.optimal_length,
-        'spec': {field.name: to_json(getattr(spec, field.name))
-                 for field in dataclasses.fields(spec) if field.name != 'problem'}}
+        'problem': problem.name,
+        **{field.name: to_json(getattr(spec, field.name))
+           for field in dataclasses.fields(spec) if field.name != 'problem'}}
+
+
+def _spec(data: Mapping[str, Any]) -> EpisodeSpec:
+    _, problem = read_problem(SimpleNamespace(**data))
+    return EpisodeSpec(problem=problem, **{
+        name: from_json(hint, data[name]) for name, hint in _hints(EpisodeSpec).items()
+        if name != 'problem'})
 
 
 def event_from_json(line: Mapping[str, Any]) -> EpisodeEvent:
@@ -124,18 +134,10 @@ def event_from_json(line: Mapping[str, Any]) -> EpisodeEvent:
         raise InputError(f'{line.get("event")!r} is no kind of event')
     if kind is Asked:
         return _read_asked(line)
-    if kind is not EpisodeStarted:
-        event: EpisodeEvent = from_json(kind, {name: value for name, value in line.items()
-                                               if name != 'event'})
-        return event
-    try:
-        _, problem = read_problem(SimpleNamespace(**line))
-        spec: Mapping[str, Any] = line['spec']
-        return EpisodeStarted(EpisodeSpec(problem=problem, **{
-            name: from_json(hint, spec[name]) for name, hint in _hints(EpisodeSpec).items()
-            if name != 'problem'}))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f'EpisodeStarted: {error!r}') from error
+    event: EpisodeEvent = dataclass_json.decode(kind, {
+        name: value for name, value in line.items() if name != 'event'},
+        hooks={**_READERS, EpisodeSpec: _spec}, complete=True)
+    return event
 
 
 def _read_asked(line: Mapping[str, Any]) -> Asked:
@@ -148,7 +150,7 @@ def _read_asked(line: Mapping[str, Any]) -> Asked:
     return Asked(queries=queries, replies=replies, **given)
 
 
-class EventLines:
+class EventLines(EventHandler):
     """A Recorder that writes episodes as JSON lines with pictures.
 
     It must come before the scorer, and the scorer must ask ``truth`` instead of the world, so that
@@ -177,17 +179,23 @@ class EventLines:
         """
         if not self._begun:
             self._begin()
-        if isinstance(event, EpisodeStarted) and event.spec.pictured_goal and isinstance(
-                self._world, GoalView):
-            self._picture(self._world.goal_observation().image, _GOAL_PICTURE)
+        super().record(event)
         seen = getattr(event, 'observation', None)
         if seen is not None and seen.altered is None and not seen.shows_goal:
             self._picture(seen.image, seen.image_id)
-        if isinstance(event, Asked) and not event.yes_no:
+        self._journal.append(event_to_json(event, self._domain))
+
+    def on_started(self, event: EpisodeStarted) -> None:
+        """Write the picture of the goal."""
+        if event.spec.pictured_goal and isinstance(self._world, GoalView):
+            self._picture(self._world.goal_observation().image, _GOAL_PICTURE)
+
+    def on_asked(self, event: Asked) -> None:
+        """Write the pictures that queries have besides the observation."""
+        if not event.yes_no:
             for query in event.queries:
                 for picture in query.pictures:
                     self._picture(picture, picture_id(picture))
-        self._journal.append(event_to_json(event, self._domain))
 
     def close(self) -> None:
         """Let go of the file."""
@@ -280,7 +288,7 @@ def read_event_lines(folder: Path) -> tuple[list[WrittenEpisode], list[str]]:
             event = event_from_json(line.data)
         except InputError as error:
             raise InputError(f'{line.where}: {error}') from error
-        if isinstance(event, EpisodeStarted):
+        if line.data['event'] == EpisodeStarted.__name__:
             episodes.append(WrittenEpisode([], []))
         if not episodes:
             raise InputError(f'{line.where}: an event before the first EpisodeStarted')

@@ -17,8 +17,8 @@ from sightplan.model import (
     Observation,
     Observed,
 )
+from sightplan.model.event_handler import EventHandler
 from sightplan.model.journal import cannot_write
-from sightplan.model.timeline import EventHandler
 from sightplan.records.pictures import bag_image
 
 FOLDER = 'failures'

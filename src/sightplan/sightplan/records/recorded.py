@@ -89,8 +89,11 @@ class RecordedEpisode:
 
     @functools.cached_property
     def timeline(self) -> Timeline:
-        """The events, folded into steps."""
-        return Timeline.of_events(self.events, self.received_ns)
+        """The events, folded into steps, with what was true."""
+        if self.truth is None:
+            return Timeline.of_events(self.events, self.received_ns)
+        return Timeline.of_events(self.events, self.received_ns, self.truth.repeated(), way=True,
+                                  states=self.truth.states)
 
     def image(self, observation: Observation) -> NDArray[np.uint8] | None:
         """The picture of an observation, as models saw it: (H, W, 3) uint8 RGB; None if absent."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from sightplan.model import (
-    Atom,
     DetailSource,
     InfrastructureError,
     PastOutcomes,
@@ -90,6 +89,12 @@ class RecordedTruth:
             if reply.state is not None and (reply.stamp_ns not in self._states or not reply.error):
                 self._states[reply.stamp_ns] = reply
 
+    @property
+    def states(self) -> dict[int, State]:
+        """The true states that are known, by world time [ns]."""
+        return {stamp_ns: reply.state for stamp_ns, reply in self._states.items()
+                if reply.state is not None and not reply.error}
+
     def state(self, stamp_ns: int | None = None) -> State:
         """True atoms at a world time that the live scorer asked for.
 
@@ -107,11 +112,6 @@ class RecordedTruth:
             raise WorldError(found.error)
         assert found.state is not None
         return found.state
-
-    def holds(self, atom: Atom, stamp_ns: int) -> bool | None:
-        """Whether an atom held at a world time; None where that is not known."""
-        found = self._states.get(stamp_ns)
-        return None if found is None or found.error or found.state is None else atom in found.state
 
     def repeated(self) -> RepeatedTruth:
         """The same replies once more, in the order in which they were given."""

@@ -117,8 +117,7 @@ class Truth:
 
     def holds(self, source: Source, seen: Observation, atom: Atom) -> bool | None:
         """Whether an atom held when an image was taken; None: nobody knows."""
-        recorded = source.episode.truth
-        known = None if recorded is None else recorded.holds(atom, seen.stamp_ns)
+        known = source.episode.timeline.holds(atom, seen.stamp_ns)
         if self._labels is None or not seen.image_id:
             return known
         if not self._labels.of(seen.image_id, atom):

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sightplan.metrics import score
 from sightplan.model import EpisodeEnded, EpisodeEvent, InputError, StopReason
+from sightplan.model.timeline import Timeline
 from sightplan.records import RunStore
 from sightplan.records.recorded import RecordedEpisode
 from sightplan.replay.batches import Source
 from sightplan.replay.sources import Sources
-from sightplan.runs import Suite, episode_scorer, suite_of_run, summarise
+from sightplan.runs import Suite, scored_by, suite_of_run, summarise
 
 NOT_COMPARED = ('bag', 'images', 'images_missing', 'failure.picture')
 """Fields of a line about where its files are, not what happened; ``a.b`` is b in a."""
@@ -120,10 +122,9 @@ def rescore(episode: RecordedEpisode, suite: Suite | None = None) -> dict[str, A
         a line of results, see ``EpisodeScorer.result``; plain JSON data.
     """
     truth = None if episode.truth is None else episode.truth.repeated()
-    scorer = episode_scorer(truth, suite)
-    for event in _whole(episode):
-        scorer.record(event)
-    line: dict[str, Any] = json.loads(json.dumps(scorer.result()))
+    how = scored_by(suite)
+    timeline = Timeline.of_events(_whole(episode), truth=truth, way=how[-1] is not None)
+    line: dict[str, Any] = json.loads(json.dumps(score(timeline, *how)))
     return line
 
 

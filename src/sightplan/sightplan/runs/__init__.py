@@ -8,6 +8,7 @@ from sightplan.runs.episodes import (
     EpisodeRunner,
     episode_scorer,
     make_planner,
+    scored_by,
     select_problems,
 )
 from sightplan.runs.identity import identity, problems_sha256, session
@@ -48,7 +49,7 @@ __all__ = [
     'ALL_SPLITS', 'EpisodePlan', 'EpisodeRunner', 'FolderSuite', 'Item', 'Line', 'Measure',
     'OpenRun', 'Picture', 'Plan', 'Progress', 'RunSettings', 'Runner', 'Sample', 'Samples',
     'Scored', 'Suite', 'Unread', 'Walked', 'Work', 'answering_prompt', 'asks_for_reasons',
-    'canonical_summary', 'default_out', 'episode_scorer', 'identity', 'load_suite',
+    'canonical_summary', 'default_out', 'episode_scorer', 'identity', 'load_suite', 'scored_by',
     'make_planner', 'make_work', 'make_world', 'measures_of', 'ordered', 'problems_sha256',
     'read_suite', 'read_yes_no', 'replies_read', 'resolved_backend_options', 'run',
     'select_problems', 'session', 'specify', 'suite_for', 'suite_names', 'suite_of',

@@ -21,6 +21,8 @@ from sightplan.agent import (
 from sightplan.domains import Domain, load_domain, read_folder
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.metrics import EpisodeScorer
+from sightplan.metrics.episodes import episode_measures
+from sightplan.metrics.scorer import Details, Measures
 from sightplan.model import (
     Answer,
     BackendError,
@@ -169,10 +171,15 @@ def make_planner(settings: RunSettings) -> SymbolicPlanner:
 
 def episode_scorer(truth: TruthSource | None, suite: Suite | None) -> EpisodeScorer:
     """The scorer of a suite's episodes, None: of no suite."""
+    return EpisodeScorer(truth, *scored_by(suite))
+
+
+def scored_by(suite: Suite | None) -> tuple[str, Measures, Details | None]:
+    """How a suite's episodes are scored, as ``metrics.score`` takes it; None: of no suite."""
     if suite is None:
-        return EpisodeScorer(truth)
-    return EpisodeScorer(truth, suite.name, suite.episode_measures,
-                         suite.episode_details if suite.keeps_details else None)
+        return '', episode_measures, None
+    return (suite.name, suite.episode_measures,
+            suite.episode_details if suite.keeps_details else None)
 
 
 class EpisodeRunner:

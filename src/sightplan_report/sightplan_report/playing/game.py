@@ -37,7 +37,7 @@ from sightplan.model import (
     Problem,
     StopReason,
 )
-from sightplan.model.timeline import EventHandler
+from sightplan.model.event_handler import EventHandler
 from sightplan.records.failure_picture import encode_png
 
 OPENING, READY, PLAYING, OVER, ENDED = 'opening', 'ready', 'playing', 'over', 'ended'

@@ -45,7 +45,7 @@ from sightplan.model import (
     Verdict,
     WorldError,
 )
-from sightplan.model.timeline import EventHandler
+from sightplan.model.event_handler import EventHandler
 from sightplan.planning.own import with_own
 from sightplan.records.recorded import RecordedEpisode
 from sightplan_report.explanation import Otherwise, Tested
