@@ -35,7 +35,7 @@ from sightplan.runs import make_world
 from sightplan.vlm import make_backend
 from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
-from sightplan_nodes.ports import Deadlines, RosGrounder
+from sightplan_nodes.remote_model import PublishedPicture, RosModel
 from sightplan_nodes.spin import SWITCH_S
 
 N = TypeVar('N', bound=Node)
@@ -133,10 +133,10 @@ def measure() -> dict[str, float]:
         stack.enter_context(grounder_process())
         node = stack.enter_context(spinning_node(lambda: Node('bench')))
         camera = node.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
-        published: set[str] = set()
-        there = RosGrounder(node, Deadlines(), topic_of=lambda seen: (
-            names.CAMERA_IMAGE if seen.image_id in published else ''))
-        there.wait_until_there(START_S)
+        published: dict[str, PublishedPicture] = {}
+        model = RosModel(node, names.GROUNDER, published=published.get)
+        model.wait_until_there(START_S)
+        there = BackendGrounder(model)
         while not camera.get_subscription_count():
             time.sleep(0.05)
 
@@ -144,7 +144,7 @@ def measure() -> dict[str, float]:
             seen = dataclasses.replace(another(observation, number),
                                        stamp_ns=10**9 * (number + 1))
             assert seen.image is not None
-            published.add(seen.image_id)
+            published[seen.image_id] = PublishedPicture(names.CAMERA_IMAGE, seen.stamp_ns)
             camera.publish(MESSAGES.image_to_msg(seen.image, seen.stamp_ns))
             return seen
         for name, shown in (('ground', lambda number: observation), ('ground_new', publish),

@@ -23,6 +23,7 @@ from sightplan.agent import (
     policy_settings,
     run_episode,
 )
+from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.model import (
     GOAL_NS,
     Asked,
@@ -55,7 +56,6 @@ from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import (
     Deadlines,
-    RosGrounder,
     RosPlanner,
     RosPrivileged,
     RosRecorder,
@@ -63,6 +63,7 @@ from sightplan_nodes.ports import (
     RosVisualPlanner,
     RosWorld,
 )
+from sightplan_nodes.remote_model import RosModel
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
 
@@ -120,10 +121,11 @@ class AgentNode(Node):
         self._truth: RosTruth | None = None
         self._privileged: RosPrivileged | None = None
         self._world = RosWorld(self, deadlines, self._cancelled, s.world)
-        self._grounder = RosGrounder(self, deadlines, self._cancelled, self._world.topic_of)
+        self._model = RosModel(self, names.GROUNDER, deadlines.ground_s, self._cancelled,
+                               self._world.published)
         self._planner = RosPlanner(self, deadlines, self._cancelled)
         self._visual_planner = RosVisualPlanner(self, deadlines, self._cancelled,
-                                                self._world.topic_of)
+                                                self._world.published)
         self._recorder = RosRecorder(self, lambda: self._world.labelled)
         self._worker = Worker(self, names.AGENT)
         self._needs: tuple[str, ...] = ()
@@ -202,7 +204,7 @@ class AgentNode(Node):
 
     def _cancellation(self, message: str) -> CancelledError:
         """What cancelled an episode: its client, or a limit on spending."""
-        for port in (self._grounder, self._visual_planner):
+        for port in (self._model, self._visual_planner):
             if port.capped is not None and str(port.capped) == message:
                 return port.capped
         return CancelledError(message)
@@ -219,7 +221,7 @@ class AgentNode(Node):
         s = self._settings
         self._world.wait_until_there(s.startup_timeout_s)
         needed = [(name, port) for name, port, needs in (
-            (names.GROUNDER, self._grounder, needs_grounder),
+            (names.GROUNDER, self._model, needs_grounder),
             (names.SYMBOLIC_PLANNER, self._planner, needs_planner),
             (names.VLM_PLANNER, self._visual_planner, needs_visual_planner))
             if needs(goal.method)]
@@ -241,7 +243,8 @@ class AgentNode(Node):
         self._needs = tuple(name for name, _ in needed)
         try:
             return run_episode(
-                spec, policy, self._world, self._grounder, self._planner,
+                spec, policy, self._world,
+                BackendGrounder(self._model, PARSERS[self._model.answers]), self._planner,
                 _FeedbackRecorder(self._recorder, handle), domain,
                 visual_planner=self._visual_planner,
                 goal_reached=goal_reached if goal.stop_at_goal else None,

@@ -13,15 +13,32 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from sightplan_interfaces import msg
-from sightplan_interfaces.srv import StartRun
+from sightplan_interfaces.srv import Ask, StartRun
 
 from sightplan.domains import load_domain
-from sightplan.model import InputError, SightplanError, Usage, param, used_between
-from sightplan.model.query import Model, carry_over, check_pictures, close, traits_of
+from sightplan.model import (
+    InputError,
+    Observation,
+    SightplanError,
+    Usage,
+    dataclass_json,
+    param,
+    used_between,
+)
+from sightplan.model.query import (
+    Deadline,
+    Model,
+    carry_over,
+    check_pictures,
+    close,
+    traits_of,
+)
 from sightplan.records import messages
 from sightplan.vlm.api import (
     backend_class,
@@ -30,7 +47,7 @@ from sightplan.vlm.api import (
     resolved_options,
 )
 from sightplan.vlm.recording import Recorded
-from sightplan_nodes import conversions, qos
+from sightplan_nodes import conversions, qos, query_messages
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.depth import DepthImages
 from sightplan_nodes.diagnosis import Diagnosis
@@ -39,7 +56,8 @@ from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.memory import FreedMemory
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
-from sightplan_nodes.ports import MODEL, READS_PROMPT, RosTruth, TruthSettings
+from sightplan_nodes.ports import RosTruth, TruthSettings
+from sightplan_nodes.remote_model import ACCEPTS, MODEL, TRAITS, names_of_kinds
 from sightplan_nodes.stamped_images import StampedImages, camera_pictures
 from sightplan_nodes.work import Worker, WorkerService
 
@@ -112,11 +130,13 @@ class BackendNode(LifecycleNode):
     """A lifecycle node with a model and services that ask it.
 
     *configure* loads the model, which may take long or fail (the log says why); *activate* opens
-    the services, *deactivate* closes them: while a service is there, it answers. The pictures that
+    the services, *deactivate* closes them: while a service is there, it answers. Every such node
+    serves ``~/ask`` (Ask), which takes any query that the model answers. The pictures that
     requests name are taken from ``camera/image_raw`` and ``camera/image_labelled`` by their stamp,
     depth for a model that needs it from ``camera/depth/image_raw``. The model works in a thread of
     its own, so lifecycle and parameter services answer meanwhile. The parameters ``model``,
-    ``reads_prompt``, ``model_domain`` and ``backend_settings``, read-only, show what is in use.
+    ``accepts``, ``traits``, ``model_domain`` and ``backend_settings``, read-only, show what is in
+    use.
     The service ``~/start_run`` (StartRun) tells a model with a limit on spending what its run has
     spent so far; from then on ``~/spending`` (Usage) says what the run spends, twice a second and
     with every reply. ``heartbeat`` says that the node is alive.
@@ -262,8 +282,9 @@ class BackendNode(LifecycleNode):
             return TransitionCallbackReturn.FAILURE
         model = messages.text(backend.name)
         self._show(MODEL, model, 'Exact name of the model in use')
-        self._show(READS_PROMPT, traits_of(backend).prompt,
-                   'Whether its answers depend on the prompt around the questions')
+        self._show(ACCEPTS, names_of_kinds(backend.accepts), 'Kinds of queries that it answers')
+        self._show(TRAITS, json.dumps(dataclass_json.encode(traits_of(backend))),
+                   'What is known of the model, as JSON: fields of sightplan.model.query.Traits')
         self._show('model_domain', served, 'Domain that this model was made for; empty: for any')
         self._show('backend_settings', json.dumps(dataclasses.asdict(
             backend_settings(name, options))), 'All settings of the backend in use, as JSON')
@@ -298,7 +319,7 @@ class BackendNode(LifecycleNode):
         return resolved_options(self.settings.backend, options, self.settings.seed,
                                 self.reasoning(), load_domain(domain) if domain else None)
 
-    def _show(self, name: str, value: str | bool, description: str) -> None:
+    def _show(self, name: str, value: str | list[str], description: str) -> None:
         """Show a fact as a read-only parameter, so that records can name it."""
         if self.has_parameter(name):  # rclpy neither sets nor undeclares what is read-only
             self._parameters[name] = Parameter(name, value=value)
@@ -309,7 +330,8 @@ class BackendNode(LifecycleNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the services."""
-        asking = ((self._service_type, self._service_name, self.work), *self.other_services())
+        asking = ((self._service_type, self._service_name, self.work), (Ask, '~/ask', self._ask),
+                  *self.other_services())
         offered: tuple[tuple[Any, str, Callable[..., None]], ...] = (
             (StartRun, '~/start_run', self._start_run),
             *((kind, name, partial(self._answer, work)) for kind, name, work in asking))
@@ -351,6 +373,21 @@ class BackendNode(LifecycleNode):
             priced = dataclasses.replace(spent, cost_usd=spent.cost_usd or 0.0)
             carry_over(self._backend, priced - (self._backend.usage or Usage()))
             self._ledger.open(self._backend, request.out)
+
+    def depth_of(self, observation: Observation) -> NDArray[np.float32] | None:
+        """Depth of a picture of a request for queries that have room for it; None without."""
+        return observation.depth_m
+
+    def _ask(self, user: Any, request: Ask.Request, response: Ask.Response,
+             limit_s: float) -> None:
+        """Pass queries of any kind on to the model; contract of ``work``."""
+        assert self._backend is not None, 'the service is there only while active'
+        deadline = Deadline(limit_s)
+        seen = [self.observations.read(one) for one in request.observations]
+        replies = self._backend.ask(
+            query_messages.read_queries(request.queries, seen, self.depth_of), deadline)
+        response.replies = query_messages.write_replies(replies)
+        response.model = messages.text(self._backend.name)
 
     def _answer(self, work: Work, request: Any, response: Any, limit_s: float) -> None:
         backend, user = self._backend, self._user

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import importlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,27 +21,15 @@ from sensor_msgs.msg import Image
 from sightplan_interfaces import msg
 
 from sightplan.model import (
-    BARE,
-    Answer,
-    Atom,
     Feedback,
-    Form,
-    GroundingPrompt,
     InputError,
     Observation,
     PastStep,
     Problem,
-    Question,
-    Target,
     UnknownImageError,
-    Verdict,
     VisualTask,
 )
-from sightplan.model.pointer_settings import PointerSettings
-from sightplan.model.region import Point
 from sightplan.records import messages
-from sightplan.records.messages import text
-from sightplan_belief import Found
 from sightplan_nodes import names
 
 
@@ -228,141 +216,6 @@ class RequestedObservations:
     def _size(self) -> int:
         return sum(part.nbytes for seen in self._kept.values()
                    for part in (seen.image, seen.depth_m) if part is not None)
-
-
-def fill_questions(request: Any, questions: Sequence[Question]) -> Any:
-    """Write questions into a request of Ground; returns it."""
-    texts = [_question_texts(question) for question in questions]
-    request.atoms, request.questions = [atom for atom, _ in texts], [words for _, words in texts]
-    return request
-
-
-@functools.lru_cache(4096)
-def _question_texts(question: Question) -> tuple[str, str]:
-    """Atom and wording; the same questions come with every observation of an episode."""
-    return str(question.atom), text(question.text)
-
-
-def questions_from_request(request: Any) -> list[Question]:
-    """The questions of a request of Ground.
-
-    Raises:
-        InputError: an atom cannot be read, or they are not as many as the wordings.
-    """
-    if len(request.atoms) != len(request.questions):
-        raise InputError(f'{len(request.atoms)} atoms have {len(request.questions)} wordings')
-    return [_question(atom, words)
-            for atom, words in zip(request.atoms, request.questions, strict=True)]
-
-
-@functools.lru_cache(4096)
-def _question(atom: str, words: str) -> Question:
-    try:
-        return Question(Atom.parse(atom), words)
-    except ValueError as error:
-        raise InputError(f'question {words!r}: {error}') from error
-
-
-def fill_answers(response: Any, answers: Sequence[Answer]) -> Any:
-    """Write answers into a response of Ground; returns it."""
-    response.verdicts = [messages.numbers(Verdict)[answer.verdict] for answer in answers]
-    response.p_yes = [messages.probability_to_msg(answer.p_yes) for answer in answers]
-    response.p_no = [messages.probability_to_msg(answer.p_no) for answer in answers]
-    response.p_unknown = [messages.probability_to_msg(answer.p_unknown) for answer in answers]
-    response.texts = [text(answer.text) for answer in answers]
-    return response
-
-
-def answers_from_response(response: Any, questions: Sequence[Question]) -> list[Answer]:
-    """The answers to questions in a response of Ground.
-
-    Raises:
-        InputError: unknown numbers, or not one answer per question.
-    """
-    fields = (response.verdicts, response.p_yes, response.p_no, response.texts,
-              response.p_unknown)
-    if any(len(field) != len(questions) for field in fields):
-        raise InputError(f'{len(questions)} questions have {len(response.verdicts)} answers')
-    return [Answer(question.atom, messages.verdict_from_msg(verdict),
-                   messages.probability_from_msg(p_yes), messages.probability_from_msg(p_no),
-                   reply, messages.probability_from_msg(p_unknown))
-            for question, verdict, p_yes, p_no, reply, p_unknown in zip(
-                questions, *fields, strict=True)]
-
-
-def fill_targets(request: Any, targets: Sequence[Target], settings: PointerSettings | None = None,
-                 start: Point | None = None) -> Any:
-    """Write what to find into a request of Locate; returns it.
-
-    Args:
-        request: what to fill.
-        targets: what to find, all of one form.
-        settings: how long the model is asked (max_askings, accept); None: as the node has it.
-        start: where a trace is to begin.
-
-    Raises:
-        InputError: there are targets of different forms.
-    """
-    forms = {target.form for target in targets}
-    if len(forms) > 1:
-        raise InputError(f'a request asks for one form, not for {", ".join(sorted(forms))}: send '
-                         'one for each')
-    request.targets = [text(target.text) for target in targets]
-    request.form = next((messages.numbers(Form)[form] for form in forms), 0)
-    request.start = list(start or ())
-    if settings is not None:
-        request.max_askings, request.accept = settings.max_askings, settings.accept
-    return request
-
-
-def targets_from_request(request: Any) -> list[Target]:
-    """What to find by a request of Locate.
-
-    Raises:
-        InputError: its form is unknown.
-    """
-    form = messages.form_from_msg(request.form)
-    return [Target(words, form) for words in request.targets]
-
-
-def fill_found(response: Any, found: Sequence[Found]) -> Any:
-    """Write where things are into a response of Locate; returns it."""
-    response.found = [msg.Located(
-        target=text(thing.target.text), regions=[MESSAGES.region_to_msg(r) for r in thing.regions],
-        probability=messages.probability_to_msg(thing.probability), sure=thing.sure,
-        unread=text(thing.unread), text=text(thing.text), askings=thing.askings,
-        checks=thing.checks, doubt=text(thing.doubt)) for thing in found]
-    return response
-
-
-def found_from_response(response: Any, targets: Sequence[Target]) -> list[Found]:
-    """Where things are, by a response of Locate.
-
-    Raises:
-        InputError: there is not one place per target, or a region cannot be read.
-    """
-    if len(response.found) != len(targets):
-        raise InputError(f'{len(targets)} targets have {len(response.found)} places')
-    return [Found(target, tuple(messages.region_from_msg(region) for region in located.regions),
-                  messages.probability_from_msg(located.probability), bool(located.sure),
-                  located.unread, located.text, int(located.askings), int(located.checks),
-                  response.model, located.doubt)
-            for target, located in zip(targets, response.found, strict=True)]
-
-
-def prompt_to_msg(prompt: GroundingPrompt) -> msg.GroundingPrompt:
-    """The words around questions as a message."""
-    message: msg.GroundingPrompt = MESSAGES.to_msg(prompt)
-    return message
-
-
-def prompt_from_msg(message: msg.GroundingPrompt) -> GroundingPrompt:
-    """A message's words around questions; one that was left empty stands for none."""
-    return GroundingPrompt(
-        message.name or BARE.name, message.system, message.before_image, message.after_image,
-        message.question or BARE.question, message.reasoning,
-        int(message.max_tokens) or BARE.max_tokens, message.sha256, message.unknown,
-        message.reading)
 
 
 def fill_visual_task(request: Any, task: VisualTask, problem_pddl: str,

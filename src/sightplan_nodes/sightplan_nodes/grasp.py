@@ -33,7 +33,8 @@ from sightplan.model.region import LEAST_TO_ACT
 from sightplan_nodes import names
 from sightplan_nodes.asking import answer_request
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
-from sightplan_nodes.conversions import MESSAGES, fill_targets, found_from_response
+from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.query_messages import fill_targets, found_from_response
 
 _APPEAR_S = 10.0
 ABSTAINED = 'abstained'

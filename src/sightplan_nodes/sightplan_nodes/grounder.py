@@ -21,7 +21,7 @@ from sightplan.queries import Locate as LocateQuery
 from sightplan.records import messages
 from sightplan.runs import asks_for_reasons
 from sightplan_belief import BackendLocator
-from sightplan_nodes import conversions, names
+from sightplan_nodes import names, query_messages
 from sightplan_nodes.backend_node import BackendNode, BackendSettings, Work
 from sightplan_nodes.camera_topics import Intrinsics
 from sightplan_nodes.conversions import MESSAGES
@@ -113,10 +113,10 @@ class GrounderNode(BackendNode):
         """Answer the questions; contract in the base class."""
         started = time.monotonic()
         observation = self.observations.read(request.observation)
-        questions = conversions.questions_from_request(request)
+        questions = query_messages.questions_from_request(request)
         answers = user.ground(observation, questions, limit_s,
-                              conversions.prompt_from_msg(request.prompt))
-        conversions.fill_answers(response, answers)
+                              query_messages.prompt_from_msg(request.prompt))
+        query_messages.fill_answers(response, answers)
         response.model, response.image_id = messages.text(user.model), observation.image_id
         response.seconds = time.monotonic() - started
 
@@ -127,7 +127,7 @@ class GrounderNode(BackendNode):
         assert self._backend is not None, 'the service is there only while active'
         # One that cannot point is refused in words by the class.
         asked = self._locator or BackendLocator(self.settings.backend, self._backend)
-        targets = conversions.targets_from_request(request)
+        targets = query_messages.targets_from_request(request)
         seen = self._picture(request, limit_s)
         assert seen.image is not None, 'a picture has one'
         usual = self._locate_settings
@@ -141,7 +141,7 @@ class GrounderNode(BackendNode):
             seen.image, targets, settings, depth_m=depth_m,
             camera=None if depth_m is None else self._intrinsics.of(width, height),
             start=tuple(request.start) or None, timeout_s=left_s)
-        conversions.fill_found(response, found)
+        query_messages.fill_found(response, found)
         response.header = MESSAGES.header(seen.stamp_ns, seen.frame_id)
         response.model, response.image_id = messages.text(asked.model), seen.image_id
         response.seconds = time.monotonic() - started
@@ -172,6 +172,13 @@ class GrounderNode(BackendNode):
             asked.image = [camera.next(limit_s) if camera else next_picture(self, limit_s)]
         return self.observations.picture(
             asked, None if self._depth is None else self._depth.at)
+
+    def depth_of(self, observation: Observation) -> NDArray[np.float32] | None:
+        """As ``~/locate`` has it; contract in the base class."""
+        if observation.depth_m is None and self._depth is not None:
+            observation = dataclasses.replace(
+                observation, depth_m=self._depth.at(observation.stamp_ns))
+        return self._aligned(observation)
 
     def _aligned(self, seen: Observation) -> NDArray[np.float32] | None:
         """Depth of a picture, 0 where unknown; None without, and if it is not aligned with it."""

@@ -182,7 +182,7 @@ _SEES = (_all(Verb.SUBSCRIBE, names.CAMERA_IMAGE, names.CAMERA_LABELLED)
 def _backend(parameters: Values, *services: str) -> dict[tuple[Verb, str], str]:
     """What ``BackendNode`` offers, and ground truth for oracles."""
     found = (_LIFECYCLE | _all(Verb.PUBLISH, '~/spending', names.HEARTBEAT)
-             | _all(Verb.REPLY, '~/start_run', *services))
+             | _all(Verb.REPLY, '~/start_run', '~/ask', *services))
     backend = str(parameters.get('backend', 'embedded'))
     if backend and traits_of(backend_class(backend)).truth:
         found |= _all(Verb.REQUEST, *_truth(parameters))
@@ -220,7 +220,7 @@ def _agent(parameters: Values, values: Values) -> Interface:
              | _all(Verb.SUBSCRIBE, names.CAMERA_IMAGE, names.GOAL_IMAGE)
              | _all(Verb.SUBSCRIBE, names.CAMERA_LABELLED, when='while pictures have labels')
              | _all(Verb.REQUEST, names.reset(world), names.get_view(world), names.GROUND,
-                    names.TELL_APART, names.PLAN, names.PROPOSE_PLAN)
+                    names.ASK, names.PLAN, names.PROPOSE_PLAN)
              | _reads_parameters(names.GROUNDER)
              | _introduces(world, names.GROUNDER, names.SYMBOLIC_PLANNER, names.VLM_PLANNER)
              | _all(Verb.CALL, names.EXECUTE_SKILL) | _all(Verb.EXECUTE, names.RUN_EPISODE))

@@ -48,6 +48,7 @@ picture of the goal."""
 EXECUTE_SKILL = 'execute_skill'
 GRASP_AT = 'grasp_at'
 GROUND = f'{GROUNDER}/ground'
+ASK = f'{GROUNDER}/ask'
 LOCATE = f'{GROUNDER}/locate'
 TELL_APART = f'{GROUNDER}/tell_apart'
 PLAN = f'{SYMBOLIC_PLANNER}/plan'

@@ -27,7 +27,7 @@ from sightplan.vlm.api import backend_class, backend_names
 from sightplan_nodes import names, qos
 from sightplan_nodes.backend_node import BackendNode, BackendSettings
 from sightplan_nodes.parameters import declare_settings
-from sightplan_nodes.ports import MODEL
+from sightplan_nodes.remote_model import MODEL
 from sightplan_nodes.spin import main as run_main
 from sightplan_suites.paths.critic import CriticSettings, Critique, PathCritic
 from sightplan_suites.paths.descriptors import NAMES

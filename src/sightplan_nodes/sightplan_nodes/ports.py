@@ -11,8 +11,9 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -26,36 +27,26 @@ from sightplan_interfaces.action import ExecuteSkill
 from sightplan_interfaces.srv import (
     GetState,
     GetView,
-    Ground,
     Plan,
     ProposePlan,
     ResetWorld,
-    TellApart,
 )
 
 from sightplan.domains import Domain
 from sightplan.model import (
-    BARE,
     GOAL_NS,
     Action,
-    Answer,
     Atom,
     CancelledError,
     DeadlineError,
     EpisodeEvent,
     EpisodeSpec,
     Feedback,
-    GroundingPrompt,
     Observation,
     PlanningResult,
     PlanningTask,
     Proposal,
-    Question,
-    SeenThings,
-    SpendingCapError,
     State,
-    UnknownImageError,
-    Usage,
     VisualTask,
     param,
 )
@@ -64,23 +55,16 @@ from sightplan.records.messages import EpisodeMessages, raw_stamp_ns
 from sightplan_nodes import conversions, names, qos
 from sightplan_nodes.calls import (
     ActionCaller,
-    ParameterReader,
     ServiceCaller,
     never,
     run_in_executor,
 )
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import dropping
+from sightplan_nodes.remote_model import ModelClient, Published, PublishedPicture, nowhere
 
-MODEL, READS_PROMPT = 'model', 'reads_prompt'
-"""Read-only parameters of a node that has a model: its exact name, and whether its answers depend
-on the prompt around the questions."""
-
-_PUBLISHED_KEPT, _KNOWN = 64, 64
-"""So many pictures that came last are known by their topic, and so many that a node was shown."""
-
-_FACTS_S = 5.0
-"""Limit for such a node to tell these [s]."""
+_PUBLISHED_KEPT = 64
+"""Number of pictures that came last and whose topic is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,19 +174,19 @@ class RosWorld:
                                        repeatable=True)
         self._not_before_ns = self._begun_ns = 0
         self._has_view = self._only_text = False
-        self._published: OrderedDict[str, str] = OrderedDict()
+        self._published: OrderedDict[str, PublishedPicture] = OrderedDict()
 
     @property
     def labelled(self) -> bool:
         """Whether the images come from the topic of pictures with labels."""
         return self._camera.topic == names.CAMERA_LABELLED
 
-    def topic_of(self, observation: Observation) -> str:
-        """The topic from which the picture of an observation came; '': from none.
+    def published(self, image_id: str) -> PublishedPicture | None:
+        """Where the picture of an id was published; None: nowhere, or too long ago.
 
-        Not so a picture that was altered since, or of the goal.
+        A picture that was altered since, or of the goal, was published nowhere.
         """
-        return self._published.get(observation.image_id, '')
+        return self._published.get(image_id)
 
     def picture_age_s(self) -> float:
         """How long ago the newest picture came [s]; infinite before the first."""
@@ -239,7 +223,8 @@ class RosWorld:
         if self._only_text:
             return self._in_words(0)
         seen = self._camera.newest(self._not_before_ns, self._deadlines.observe_s, self._cancelled)
-        self._published[seen.image_id] = self._camera.topic
+        self._published[seen.image_id] = PublishedPicture(self._camera.topic, seen.stamp_ns,
+                                                          seen.frame_id)
         while len(self._published) > _PUBLISHED_KEPT:
             self._published.popitem(last=False)
         if not self._has_view:
@@ -296,186 +281,34 @@ class _Client:
         return self._service.checked(request, timeout_s, self._cancelled)
 
 
-TopicOf = Callable[[Observation], str]
-"""Says on which topic the picture of an observation was published; '': on none."""
-
-
-def nowhere(observation: Observation) -> str:
-    """The picture is on no topic."""
-    return ''
-
-
-class _ModelClient(_Client):
-    """A client of a node that has a model: which one, what it cost, and for which episode."""
-
-    def __init__(self, node: Node, srv_type: type, name: str, limit_s: float,
-                 cancelled: Callable[[], bool], topic_of: TopicOf) -> None:
-        super().__init__(node, srv_type, name, cancelled)
-        self._node, self._limit_s, self._topic_of = node, limit_s, topic_of
-        self._model = ''
-        self._usage: Usage | None = None
-        self._episode_id = self._split = ''
-        self._new_episode = False
-        self._known: OrderedDict[str, None] = OrderedDict()  # pictures that the node has seen
-        self._said_lost = False
-        self.capped: SpendingCapError | None = None
-        """The limit on spending that a request of this episode has met."""
-
-    @property
-    def model(self) -> str:
-        """The model that answered last; '' where that is not known yet."""
-        return self._model
-
-    @property
-    def usage(self) -> Usage | None:
-        """What all calls so far cost; None where nobody counts."""
-        return self._usage
-
-    def start_episode(self, episode_id: str, split: str = '') -> None:
-        """Name the episode in the requests to come."""
-        self._episode_id, self._split, self._new_episode = episode_id, split, True
-        self.capped = None
-
-    def _ask(self, request: Any, observation: Observation, timeout_s: float | None,
-             service: ServiceCaller | None = None) -> Any:
-        """Send a request about an observation.
-
-        Its picture goes with the request only if it is on no topic and was not sent before, or
-        has not reached the node otherwise, which is logged.
-
-        Args:
-            request: what to send.
-            observation: what it is about.
-            timeout_s: wall-clock limit [s]; None: the usual one.
-            service: another one of the same node than the usual one.
-
-        Raises:
-            InputError: there is neither image nor text.
-            SightplanError: the reply's error.
-        """
-        request.observation = self._shown(observation)
-        request.episode_id, request.split = self._episode_id, self._split
-        request.new_episode, self._new_episode = self._new_episode, False
-        request.timeout_s = self._limit_s if timeout_s is None else timeout_s
-        service = service or self._service
-        try:
-            reply = self._send(service, request)
-        except UnknownImageError as error:  # lost, or known to the process before this one
-            if request.observation.published and not self._said_lost:
-                self._said_lost = True
-                self._node.get_logger().warning(
-                    f'{service.server} takes no pictures from the camera, which are sent to it '
-                    f'instead: {error}')
-            self._show_all(request, observation)
-            reply = self._send(service, request)
-        spent = messages.usage_from_msg(reply.usage)
-        if spent is not None:
-            self._usage = (self._usage or Usage()) + spent
-        return reply
-
-    def _shown(self, observation: Observation) -> msg.Observation:
-        """An observation as the node may know it already, or find it."""
-        name = observation.image_id
-        message = conversions.observation_to_request(
-            observation, self._topic_of(observation), with_image=name not in self._known)
-        if name:
-            self._known[name] = None
-            self._known.move_to_end(name)
-            while len(self._known) > _KNOWN:
-                self._known.popitem(last=False)
-        return message
-
-    def _show_all(self, request: Any, observation: Observation) -> None:
-        """Send all pictures with a request."""
-        request.observation = conversions.observation_to_request(observation)
-
-    def _send(self, service: ServiceCaller, request: Any) -> Any:
-        try:  # the node keeps the limit itself; its reply, which says more, shall come first
-            return service.checked(request, request.timeout_s + 2.0, self._cancelled)
-        except SpendingCapError as error:
-            self.capped = error
-            raise
-
-
-class RosGrounder(_ModelClient):
-    """The port Grounder over the node grounder."""
-
-    def __init__(self, node: Node, deadlines: Deadlines, cancelled: Callable[[], bool] = never,
-                 topic_of: TopicOf = nowhere) -> None:
-        super().__init__(node, Ground, names.GROUND, deadlines.ground_s, cancelled, topic_of)
-        self._apart = ServiceCaller(node, TellApart, names.TELL_APART, names.GROUNDER)
-        self._parameters = ParameterReader(node, names.GROUNDER, _FACTS_S)
-        self.reads_prompt = True
-        """Whether its answers depend on the prompt around the questions."""
-
-    def wait_until_there(self, timeout_s: float) -> None:
-        """Wait for the service, and ask the node which model it has.
-
-        So rates that a domain has for the model are taken before the first question, as they are
-        in process. Of a node that does not say it the model is known by its first answer.
-
-        Raises:
-            DeadlineError: it is not there in time.
-        """
-        super().wait_until_there(timeout_s)
-        try:
-            facts = self._parameters.read(_FACTS_S, self._cancelled, (MODEL, READS_PROMPT))
-        except DeadlineError:  # it has no services for parameters
-            facts = {}
-        self._model = str(facts.get(MODEL, self._model))
-        self.reads_prompt = bool(facts.get(READS_PROMPT, True))
-
-    def ground(self, observation: Observation, questions: Sequence[Question],
-               timeout_s: float | None = None,
-               prompt: GroundingPrompt | None = None) -> list[Answer]:
-        """Answer all questions about one image; contract in the port."""
-        request = conversions.fill_questions(
-            Ground.Request(prompt=conversions.prompt_to_msg(prompt or BARE)), questions)
-        reply = self._ask(request, observation, timeout_s)
-        self._model = reply.model
-        return conversions.answers_from_response(reply, questions)
-
-    def tell_apart(self, observation: Observation, looks: int = 1,
-                   timeout_s: float | None = None, instruction: str = '',
-                   tries: int = 1) -> SeenThings:
-        """Find all things in a picture; see ``BackendGrounder.tell_apart``."""
-        request = TellApart.Request(looks=looks, instruction=messages.text(instruction),
-                                    tries=tries)
-        reply = self._ask(request, observation, timeout_s, self._apart)
-        self._model = reply.model
-        return SeenThings(tuple(messages.instance_from_msg(one) for one in reply.instances),
-                          reply.goal, reply.unread)
-
-
-class RosVisualPlanner(_ModelClient):
+class RosVisualPlanner(ModelClient):
     """The port VisualPlanner over the node vlm_planner."""
 
     def __init__(self, node: Node, deadlines: Deadlines, cancelled: Callable[[], bool] = never,
-                 topic_of: TopicOf = nowhere) -> None:
+                 published: Published = nowhere) -> None:
         super().__init__(node, ProposePlan, names.PROPOSE_PLAN, deadlines.propose_s, cancelled,
-                         topic_of)
+                         published)
         self.domain: Domain | None = None
-        self._task: VisualTask | None = None  # of the request under way
+
+    @property
+    def model(self) -> str:
+        """The model that proposed last; '' where that is not known yet."""
+        return self._model
 
     def propose(self, observation: Observation, task: VisualTask,
                 timeout_s: float | None = None) -> Proposal:
         """Let the model propose a plan or the next action; contract in the port."""
         assert self.domain is not None, "the episode's domain must be set first"
-        request = conversions.fill_visual_task(
-            ProposePlan.Request(), task, self.domain.write_problem(task.problem.for_agent()),
-            self._shown)
-        self._task = task
-        reply = self._ask(request, observation, timeout_s)
+        problem_pddl = self.domain.write_problem(task.problem.for_agent())
+
+        def show(request: ProposePlan.Request, send: bool) -> None:
+            request.observation = self._shown(observation, send)
+            conversions.fill_visual_task(request, task, problem_pddl,
+                                         partial(self._shown, send=send))
+        reply = self._send(ProposePlan.Request(), show, timeout_s)
         proposal = messages.proposal_from_msg(reply.proposal)
         self._model = proposal.model
         return proposal
-
-    def _show_all(self, request: Any, observation: Observation) -> None:
-        super()._show_all(request, observation)
-        assert self._task is not None, 'a request is under way'
-        request.past = [conversions.observation_to_request(seen) for seen in self._task.past]
-        request.goal = [] if self._task.goal is None else [
-            conversions.observation_to_request(self._task.goal)]
 
 
 class RosPlanner(_Client):

@@ -14,11 +14,12 @@ from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode
-from sightplan_interfaces.srv import Ground, LoadProblem, ProposePlan
+from sightplan_interfaces.srv import Ask, Ground, LoadProblem, ProposePlan
 
 from adversary import Library, Prying, strangers
 from nodes_testing import LIMIT_S, ScriptedPlanner, ScriptedWorld, eventually, parameters, spinning
 from sightplan.domains import load_domain
+from sightplan.grounding import BackendGrounder
 from sightplan.model import (
     Action,
     Atom,
@@ -48,7 +49,8 @@ from sightplan_nodes.agent import AgentNode
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import fill_error, raise_error
-from sightplan_nodes.ports import Camera, Deadlines, RosGrounder
+from sightplan_nodes.ports import Camera
+from sightplan_nodes.remote_model import RosModel
 from sightplan_nodes.sim_bridge import SimBridge
 from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
 
@@ -112,6 +114,7 @@ class FakeGrounder(Node):
         self.may_go_on = threading.Event()
         self.may_go_on.set()
         self.create_service(Ground, '~/ground', self._ground)
+        self.create_service(Ask, '~/ask', lambda request, response: response)
 
     def _ground(self, request: Ground.Request, response: Ground.Response) -> Ground.Response:
         self.requests.append(request)
@@ -125,7 +128,7 @@ class FakeGrounder(Node):
         response.model = 'fake'
         for atom in request.atoms:
             response.verdicts.append(msg.Answer.YES if atom in state else msg.Answer.NO)
-            response.texts.append('-')
+            response.texts.append('Yes' if atom in state else 'No')
         nothing = [float('nan')] * len(request.questions)
         response.p_yes = response.p_no = response.p_unknown = nothing
         return response
@@ -333,7 +336,7 @@ def test_pictures_that_are_lost_on_the_way_are_sent(capfd: pytest.CaptureFixture
 
 def test_a_picture_that_is_not_known_any_more_is_sent_again() -> None:
     with bench() as b:
-        client = RosGrounder(b.listener, Deadlines())
+        client = BackendGrounder(RosModel(b.listener, names.GROUNDER))
         b.listener.give()
         seen = Observation(np.zeros((4, 6, 3), np.uint8), 7)
         question = Question(Atom('clear', ('r',)), 'Is r clear?')

@@ -58,7 +58,7 @@ from sightplan.model import (
 from sightplan.queries import answered
 from sightplan.records import messages, topics
 from sightplan_nodes import conversions as c
-from sightplan_nodes import qos
+from sightplan_nodes import qos, query_messages
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.ports import raw_stamp_ns
 
@@ -158,11 +158,11 @@ def test_usage(usage: Usage | None) -> None:
 
 @given(PROMPTS)
 def test_prompt(prompt: GroundingPrompt) -> None:
-    assert c.prompt_from_msg(sent(MESSAGES.to_msg(prompt))) == prompt
+    assert query_messages.prompt_from_msg(sent(MESSAGES.to_msg(prompt))) == prompt
 
 
 def test_a_prompt_that_was_left_out_is_none() -> None:
-    assert c.prompt_from_msg(msg.GroundingPrompt()) == BARE
+    assert query_messages.prompt_from_msg(msg.GroundingPrompt()) == BARE
 
 
 PROPOSED = st.builds(Proposed, SEEN, PROPOSALS, TEXTS, USAGES,
@@ -194,11 +194,12 @@ def test_unknown_and_its_probability_can_be_sent() -> None:
     message = sent(MESSAGES.to_msg(answer))
     assert message.verdict == msg.Answer.UNKNOWN
     assert messages.from_msg(Answer, message) == answer
-    response = c.fill_answers(Ground.Response(), [answer])
-    assert c.answers_from_response(sent(response), [Question(answer.atom, 'p?')]) == [answer]
+    response = query_messages.fill_answers(Ground.Response(), [answer])
+    question = Question(answer.atom, 'p?')
+    assert query_messages.answers_from_response(sent(response), [question]) == [answer]
     for prompt in (GroundingPrompt('ground_unknown', unknown=True),
                    load_domain('sliding').grounding_prompt('ground_read')):
-        assert c.prompt_from_msg(sent(MESSAGES.to_msg(prompt))) == prompt
+        assert query_messages.prompt_from_msg(sent(MESSAGES.to_msg(prompt))) == prompt
 
 
 def test_what_models_write_can_be_sent() -> None:
@@ -217,7 +218,7 @@ def test_what_models_write_can_be_sent() -> None:
     again = messages.event_from_msg(topics.AGENT_STEP, message)
     assert again.feedback.message == even
     prompt = GroundingPrompt('mem', after_image=odd)
-    assert c.prompt_from_msg(sent(MESSAGES.to_msg(prompt))).after_image == even
+    assert query_messages.prompt_from_msg(sent(MESSAGES.to_msg(prompt))).after_image == even
 
 
 @given(STATES, st.dictionaries(ATOMS, st.floats(0.0, 1.0), max_size=5))

@@ -29,15 +29,15 @@ from sightplan.model import (
     Usage,
 )
 from sightplan.model.journal import read_lines
-from sightplan.model.query import Deadline, ModelByKind, Traits, answers
+from sightplan.model.query import Deadline, ModelByKind, Query, Traits, answers
 from sightplan.queries import YesNo, YesNoReply
 from sightplan.records import messages
 from sightplan.vlm.recording import read_recording
-from sightplan_nodes import backend_node, conversions, names, qos
+from sightplan_nodes import backend_node, conversions, names, qos, query_messages
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.grounder import GrounderNode
-from sightplan_nodes.ports import Deadlines, RosGrounder
+from sightplan_nodes.remote_model import RosModel
 
 IMAGE = np.zeros((4, 6, 3), np.uint8)
 
@@ -90,7 +90,7 @@ class Client(Manager):
                ) -> Ground.Response:
         request = Ground.Request(
             timeout_s=timeout_s, episode_id=episode_id, split=split, new_episode=new_episode)
-        conversions.fill_questions(request, self.questions(*blocks))
+        query_messages.fill_questions(request, self.questions(*blocks))
         request.observation = conversions.observation_to_request(Observation(IMAGE, 7),
                                                                  with_image=with_image)
         if prompt is not None:
@@ -123,10 +123,11 @@ def made(monkeypatch: pytest.MonkeyPatch):
 def test_the_agent_knows_the_model_before_the_first_question(made: Callable) -> None:
     """Rates that a domain has for a model are taken at once, as they are in process."""
     with made() as client:
-        grounder = RosGrounder(client.node, Deadlines())
-        assert (grounder.model, grounder.reads_prompt) == ('', True)
-        grounder.wait_until_there(LIMIT_S)
-        assert (grounder.model, grounder.reads_prompt) == ('scripted-1', False)
+        model = RosModel(client.node, names.GROUNDER)
+        assert (model.name, model.traits, model.accepts) == ('', Traits(), {Query})
+        model.wait_until_there(LIMIT_S)
+        assert (model.name, model.traits) == ('scripted-1', client.backend.traits)
+        assert model.accepts == client.backend.accepts and not model.traits.prompt
         assert not client.backend.requests
 
 
@@ -146,7 +147,7 @@ def test_answers_in_order_with_everything_said(made: Callable) -> None:
     with made() as client:
         reply = client.ground('r', 'g')
     assert reply.error_code == 0, reply.error_msg
-    yes, odd = conversions.answers_from_response(reply, client.questions('r', 'g'))
+    yes, odd = query_messages.answers_from_response(reply, client.questions('r', 'g'))
     assert (yes.atom, yes.verdict.value, yes.p_yes, yes.p_no) == (
         Atom('clear', ('r',)), 'yes', 0.75, 0.25)
     assert (odd.verdict.value, odd.p_yes, odd.text) == ('unparsed', None, 'perhaps')
@@ -317,7 +318,7 @@ def test_a_request_that_waited_too_long_is_dropped(made: Callable) -> None:
 
 def test_images_that_cannot_be_read_are_named(made: Callable) -> None:
     with made() as client:
-        request = conversions.fill_questions(Ground.Request(), client.questions('r'))
+        request = query_messages.fill_questions(Ground.Request(), client.questions('r'))
         request.observation = conversions.observation_to_request(Observation(IMAGE, 7))
         request.observation.image[0].encoding = 'bayer_rggb8'
         reply = client.ground_service(request, LIMIT_S)
@@ -354,7 +355,7 @@ def test_a_picture_comes_from_the_camera_by_its_stamp(made: Callable) -> None:
     other = np.full_like(IMAGE, 9)
 
     def asked(stamp_ns: int, image: np.ndarray, labelled: bool = False) -> Ground.Request:
-        request = conversions.fill_questions(Ground.Request(), Client.questions('r'))
+        request = query_messages.fill_questions(Ground.Request(), Client.questions('r'))
         request.observation = conversions.observation_to_request(
             Observation(image, stamp_ns),
             names.CAMERA_LABELLED if labelled else names.CAMERA_IMAGE)
@@ -389,7 +390,7 @@ def test_a_picture_comes_from_the_camera_by_its_stamp(made: Callable) -> None:
 
 def test_another_picture_than_its_id_says_is_refused(made: Callable) -> None:
     with made() as client:
-        request = conversions.fill_questions(Ground.Request(), client.questions('r'))
+        request = query_messages.fill_questions(Ground.Request(), client.questions('r'))
         request.observation = conversions.observation_to_request(Observation(IMAGE, 7))
         request.observation.image_id = '0' * 16
         reply = client.ground_service(request, LIMIT_S)

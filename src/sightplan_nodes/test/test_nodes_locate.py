@@ -45,7 +45,15 @@ from sightplan.queries.locate import LocateReply
 from sightplan.records import messages
 from sightplan_belief import Found, locate_picture
 from sightplan_belief.pointing import propose_pieces
-from sightplan_nodes import backend_node, camera_topics, conversions, grounder, names, qos
+from sightplan_nodes import (
+    backend_node,
+    camera_topics,
+    conversions,
+    grounder,
+    names,
+    qos,
+    query_messages,
+)
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.grounder import GrounderNode
@@ -112,7 +120,7 @@ class Client(Manager):
 
     def locate(self, *texts: str, kind: Form = Form.POINT, image: np.ndarray | None = IMAGE,
                stamp_ns: int = 7, image_id: str = '', **fields: Any) -> Locate.Response:
-        request = conversions.fill_targets(
+        request = query_messages.fill_targets(
             Locate.Request(max_askings=1), [Target(text, kind) for text in texts],
             start=fields.pop('start', None))
         for name, value in fields.items():
@@ -150,7 +158,7 @@ def test_places_of_all_targets_in_order(made: Callable) -> None:
         reply = client.locate('the mug', 'the pan', 'the cat', 'nonsense')
     assert reply.error_code == 0, reply.error_msg
     targets = [Target(text) for text in PLACES]
-    assert conversions.found_from_response(reply, targets) == [
+    assert query_messages.found_from_response(reply, targets) == [
         Found(targets[0], (MUG,), 0.95, True, '', 'at (0.25, 0.5)', 1, 0, 'fake-1'),
         Found(targets[1], (PAN, MUG), 0.4, False, '', 'there', 1, 0, 'fake-1',
               'the probability is below 0.95'),
@@ -201,7 +209,7 @@ def test_how_often_a_model_is_asked_is_up_to_the_request_or_else_the_node(
 def test_questions_are_answered_as_before_beside_it(made: Callable) -> None:
     """A picture that was sent to one service is known to the other."""
     with made() as client:
-        request = conversions.fill_questions(
+        request = query_messages.fill_questions(
             Ground.Request(episode_id='one', observation=conversions.observation_to_request(
                 Observation(IMAGE, 9, 'eye'))), [Question(Atom('clear', ('r',)), 'Is r clear?')])
         answered = client.ground(request, LIMIT_S)
@@ -223,7 +231,7 @@ def test_a_backend_that_cannot_point_says_so_and_names_those_that_can(
                         {'mute': Answers, 'finger': Points}.__getitem__)
     with made(Answers) as client:
         reply = client.locate('the mug')
-        request = conversions.fill_questions(
+        request = query_messages.fill_questions(
             Ground.Request(observation=conversions.observation_to_request(Observation(IMAGE))),
             [Question(Atom('clear', ('r',)), 'Is r clear?')])
         answered = client.ground(request, LIMIT_S)
@@ -401,25 +409,25 @@ FOUND = st.builds(Found, st.builds(Target, TEXTS), st.lists(REGIONS, max_size=3)
 
 @given(st.lists(FOUND, max_size=3))
 def test_what_was_found_comes_back(found: list[Found]) -> None:
-    response = conversions.fill_found(Locate.Response(model='m'), found)
+    response = query_messages.fill_found(Locate.Response(model='m'), found)
     targets = [thing.target for thing in found]
-    assert conversions.found_from_response(sent(response), targets) == found
+    assert query_messages.found_from_response(sent(response), targets) == found
 
 
 @given(st.sampled_from(Form), st.lists(TEXTS, min_size=1, max_size=3), st.none() | POINTS)
 def test_what_is_to_be_found_comes_back(form: Form, texts: list[str],
                                         start: tuple[float, float] | None) -> None:
     targets = [Target(text, form) for text in texts]
-    request = sent(conversions.fill_targets(
+    request = sent(query_messages.fill_targets(
         Locate.Request(), targets, PointerSettings(4, 0.5), start))
-    assert conversions.targets_from_request(request) == targets
+    assert query_messages.targets_from_request(request) == targets
     assert (tuple(request.start) or None) == start
     assert (request.max_askings, request.accept) == (4, 0.5)
 
 
 def test_a_request_has_one_form() -> None:
     with pytest.raises(InputError, match='box, point: send one for each'):
-        conversions.fill_targets(Locate.Request(), [Target('a'), Target('b', Form.BOX)])
+        query_messages.fill_targets(Locate.Request(), [Target('a'), Target('b', Form.BOX)])
 
 
 @pytest.mark.parametrize(('form', 'x', 'y'), [
@@ -432,7 +440,7 @@ def test_regions_that_cannot_be_read_are_refused(form: int, x: list, y: list) ->
 
 def test_places_and_targets_are_as_many() -> None:
     with pytest.raises(InputError, match='1 targets have 0 places'):
-        conversions.found_from_response(Locate.Response(), [Target('a')])
+        query_messages.found_from_response(Locate.Response(), [Target('a')])
 
 
 def test_the_numbers_of_the_forms_are_those_of_the_message() -> None:

@@ -9,6 +9,7 @@ import pytest
 from sightplan_interfaces.srv import TellApart
 
 from nodes_testing import LIMIT_S, Manager, parameters, spinning
+from sightplan.grounding import BackendGrounder
 from sightplan.grounding.instructions import read_goal
 from sightplan.model import BackendError, Form, InputError, Observation, Region, Usage
 from sightplan.model.query import Deadline, answers
@@ -19,7 +20,7 @@ from sightplan.vlm.api import Generate
 from sightplan_nodes import backend_node, conversions, names
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.grounder import GrounderNode
-from sightplan_nodes.ports import Deadlines, RosGrounder
+from sightplan_nodes.remote_model import RosModel
 from test_nodes_locate import Answers
 
 IMAGE = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
@@ -48,7 +49,7 @@ class Client(Manager):
         super().__init__(names.GROUNDER)
         self.backend = backend
         self.service = ServiceCaller(self.node, TellApart, names.TELL_APART, names.GROUNDER)
-        self.port = RosGrounder(self.node, Deadlines())
+        self.port = BackendGrounder(RosModel(self.node, names.GROUNDER))
 
     def ask(self, **fields: object) -> TellApart.Response:
         request = TellApart.Request(**fields)

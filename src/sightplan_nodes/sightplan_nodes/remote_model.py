@@ -1,0 +1,283 @@
+"""A model that runs in another node, as a ``Model`` of the core.
+
+Every call blocks the calling thread, which must not be the executor's, for at most its deadline;
+then DeadlineError names the node that is silent.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.node import Node
+from sightplan_interfaces import msg
+from sightplan_interfaces.srv import Ask
+
+from sightplan.model import (
+    DeadlineError,
+    Observation,
+    SpendingCapError,
+    UnknownImageError,
+    Usage,
+    dataclass_json,
+)
+from sightplan.model.query import (
+    Deadline,
+    Query,
+    Reply,
+    Rgb,
+    Traits,
+    ask_in_batches,
+    known_kinds,
+)
+from sightplan.records import messages
+from sightplan_nodes import conversions, query_messages
+from sightplan_nodes.calls import ParameterReader, ServiceCaller, never
+
+MODEL, ACCEPTS, TRAITS, ANSWERS = 'model', 'accepts', 'traits', 'answers'
+"""Read-only parameters of a node that has a model: its exact name, the kinds of queries that it
+answers ('*' for every kind), its traits as JSON, and how replies to yes/no questions are read."""
+
+_KNOWN = 64
+"""Number of pictures that a node was shown last, and that are named and not sent again."""
+
+_FACTS_S = 5.0
+"""Limit for a node to reply with these parameters [s]."""
+
+_REPLY_S = 2.0
+"""Time that a reply may be late [s]: the node keeps the limit itself, and its error says more."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPicture:
+    """Where a picture was published: the camera's topic, and stamp [ns] and frame on it."""
+
+    topic: str
+    stamp_ns: int
+    frame_id: str = ''
+
+
+Published = Callable[[str], PublishedPicture | None]
+"""Says where the picture of an id was published; None: nowhere."""
+
+
+def nowhere(image_id: str) -> None:
+    """No picture was published."""
+
+
+def names_of_kinds(accepts: Iterable[type[Query[Any]]]) -> list[str]:
+    """The kinds that a model answers, as the parameter ``accepts`` has them."""
+    return sorted(kind.kind if 'kind' in vars(kind) else '*' for kind in accepts)
+
+
+class ModelClient:
+    """Base of clients of a node that has a model.
+
+    It names the episode in every request, sends a picture only if the node cannot have it yet,
+    and adds up what the requests cost.
+
+    Attributes:
+        capped: the limit on spending that a request of this episode has met, or None.
+    """
+
+    def __init__(self, node: Node, srv_type: type, name: str, limit_s: float,
+                 cancelled: Callable[[], bool] = never, published: Published = nowhere) -> None:
+        """Create the client of a service.
+
+        Args:
+            node: owns the client; its executor must spin in another thread.
+            srv_type: type of the service.
+            name: of the service; it begins with the name of the node that serves it.
+            limit_s: wall-clock limit of a call for which the caller sets none [s].
+            cancelled: polled.
+            published: says where pictures were published.
+        """
+        self._node, self._limit_s, self._published = node, limit_s, published
+        self.server, self._cancelled = name.rpartition('/')[0], cancelled
+        self._service = ServiceCaller(node, srv_type, name, self.server)
+        self._model = ''
+        self._usage: Usage | None = None
+        self._episode_id = self._split = ''
+        self._new_episode = False
+        self._known: OrderedDict[str, None] = OrderedDict()  # pictures that the node has seen
+        self._named_published = self._said_lost = False
+        self.capped: SpendingCapError | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What all calls so far cost; None where nobody counts."""
+        return self._usage
+
+    def wait_until_there(self, timeout_s: float) -> None:
+        """Wait for the service, which appears when the node is active.
+
+        Raises:
+            DeadlineError: it is not there in time.
+        """
+        self._service.wait_until_there(timeout_s, self._cancelled)
+
+    def start_episode(self, episode_id: str, split: str = '') -> None:
+        """Name the episode in the requests to come."""
+        self._episode_id, self._split, self._new_episode = episode_id, split, True
+        self.capped = None
+
+    def _send(self, request: Any, show: Callable[[Any, bool], None], timeout_s: float | None,
+              service: ServiceCaller | None = None) -> Any:
+        """Send a request about observations, and return the response.
+
+        A picture goes with the request only if it was not published and not sent before, or has
+        not reached the node otherwise, which is logged.
+
+        Args:
+            request: what to send.
+            show: writes the observations into the request; with True all pictures are sent.
+            timeout_s: wall-clock limit [s]; None: the usual one.
+            service: another one of the same node than the usual one.
+
+        Raises:
+            InputError: there is neither image nor text.
+            SightplanError: the reply's error.
+        """
+        self._named_published = False
+        show(request, False)
+        request.episode_id, request.split = self._episode_id, self._split
+        request.new_episode, self._new_episode = self._new_episode, False
+        request.timeout_s = self._limit_s if timeout_s is None else timeout_s
+        service = service or self._service
+        try:
+            reply = self._call(service, request)
+        except UnknownImageError as error:  # lost, or known to the process before this one
+            if self._named_published and not self._said_lost:
+                self._said_lost = True
+                self._node.get_logger().warning(
+                    f'{self.server} takes no pictures from the camera, which are sent to it '
+                    f'instead: {error}')
+            show(request, True)
+            reply = self._call(service, request)
+        spent = messages.usage_from_msg(reply.usage)
+        if spent is not None:
+            self._usage = (self._usage or Usage()) + spent
+        return reply
+
+    def _shown(self, observation: Observation, send: bool = False) -> msg.Observation:
+        """An observation for a request.
+
+        Args:
+            observation: what the model is asked about.
+            send: whether its picture is sent although the node might have it.
+        """
+        if send:
+            return conversions.observation_to_request(observation)
+        name = observation.image_id
+        published = self._published(name) if name else None
+        self._named_published |= published is not None
+        message = conversions.observation_to_request(
+            observation, '' if published is None else published.topic,
+            with_image=name not in self._known)
+        if name:
+            self._known[name] = None
+            self._known.move_to_end(name)
+            while len(self._known) > _KNOWN:
+                self._known.popitem(last=False)
+        return message
+
+    def _call(self, service: ServiceCaller, request: Any) -> Any:
+        try:
+            return service.checked(request, request.timeout_s + _REPLY_S, self._cancelled)
+        except SpendingCapError as error:
+            self.capped = error
+            raise
+
+
+class RosModel(ModelClient):
+    """The model of another node: whoever has a ``Model`` need not know that it is elsewhere.
+
+    Yes/no questions go through the node's service ``~/ground``, all other queries, also of kinds
+    of other packages, through ``~/ask``; see ``query_messages``.
+
+    Attributes:
+        accepts: kinds of queries that it answers; every kind until ``wait_until_there`` has asked
+            the node.
+        traits: what is known of the model; likewise.
+        answers: how replies to yes/no questions are read, a name in ``grounding.PARSERS``.
+    """
+
+    def __init__(self, node: Node, server: str, limit_s: float = 60.0,
+                 cancelled: Callable[[], bool] = never, published: Published = nowhere) -> None:
+        """Create the clients of the node ``server``; other arguments as in ModelClient."""
+        super().__init__(node, Ask, f'{server}/ask', limit_s, cancelled, published)
+        self._typed = {
+            kind: (typed, ServiceCaller(node, typed.type, f'{server}/{typed.name}', server))
+            for kind, typed in query_messages.TYPED.items()}
+        self._parameters = ParameterReader(node, server, _FACTS_S)
+        self.accepts: frozenset[type[Query[Any]]] = frozenset({Query})
+        self.traits, self.answers = Traits(), 'strict'
+
+    @property
+    def name(self) -> str:
+        """Exact name of the model; '' where that is not known yet."""
+        return self._model
+
+    def wait_until_there(self, timeout_s: float) -> None:
+        """Wait for the service, and ask the node which model it has.
+
+        So rates that a domain has for the model are used before the first question, as in
+        process. The model of a node that does not say it is known by its first reply.
+
+        Raises:
+            DeadlineError: it is not there in time.
+            InputError: what the node says of its model cannot be read.
+        """
+        super().wait_until_there(timeout_s)
+        try:
+            facts = self._parameters.read(_FACTS_S, self._cancelled,
+                                          (MODEL, ACCEPTS, TRAITS, ANSWERS))
+        except DeadlineError:  # the node has no services for parameters
+            return
+        self._model = str(facts.get(MODEL, self._model))
+        self.answers = str(facts.get(ANSWERS, self.answers))
+        if ACCEPTS in facts:
+            kinds: dict[str, type[Query[Any]]] = {'*': Query, **known_kinds()}
+            self.accepts = frozenset(kinds[name] for name in facts[ACCEPTS] if name in kinds)
+        if TRAITS in facts:
+            self.traits = dataclass_json.decode(Traits, json.loads(facts[TRAITS]))
+
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        """Reply to queries, in their order; contract in ``Model``."""
+        return ask_in_batches(queries, lambda batch: self._ask_batch(batch, deadline.left_s))
+
+    def _ask_batch(self, queries: Sequence[Query[Any]], left_s: float | None) -> list[Reply]:
+        if left_s is not None and left_s <= 0.0:
+            raise DeadlineError(f'{self.server}: the time limit has passed')
+        typed = self._typed.get(type(queries[0]))
+        if typed is None:
+            return self._ask_any(queries, left_s)
+        conversion, service = typed
+        seen = queries[0].observation  # type: ignore[attr-defined]  # see TYPED
+
+        def show(request: Any, send: bool) -> None:
+            request.observation = self._shown(seen, send)
+        request = conversion.type.Request()
+        conversion.fill(request, queries)
+        reply = self._send(request, show, left_s, service)
+        self._model = reply.model
+        return conversion.replies(reply, queries)
+
+    def _ask_any(self, queries: Sequence[Query[Any]], left_s: float | None) -> list[Reply]:
+        written, seen = query_messages.write_queries(queries, self._observation_of)
+
+        def show(request: Any, send: bool) -> None:
+            request.observations = [self._shown(one, send) for one in seen]
+        reply = self._send(Ask.Request(queries=written), show, left_s)
+        self._model = reply.model
+        return query_messages.read_replies(reply.replies, queries)
+
+    def _observation_of(self, picture: Rgb) -> Observation:
+        """An observation of a picture that a query shows by itself."""
+        seen = Observation(picture)
+        published = self._published(seen.image_id)
+        return seen if published is None else Observation(
+            picture, published.stamp_ns, published.frame_id)
