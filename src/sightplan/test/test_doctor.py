@@ -334,3 +334,21 @@ def test_here_is_this_checkout():
 def test_every_failure_says_what_to_do():
     for check in doctor.run_checks(scripted(False, 'broken')({}, None)):
         assert check.ok or check.remedy, check
+
+
+def test_a_package_that_cannot_be_loaded_has_a_line_of_its_own(tmp_path):
+    for name, text in (('stranger_sick', 'import nosuchmodule'), ('stranger_half', 'x = 1'),
+                       ('stranger_worse', 'raise SystemExit(3)')):
+        info = tmp_path / f'{name}-1.dist-info'
+        info.mkdir()
+        (info / 'METADATA').write_text(f'Metadata-Version: 2.1\nName: {name}\nVersion: 1\n')
+        (info / 'entry_points.txt').write_text(f'[sightplan.backends]\n{name} = {name}\n')
+        (tmp_path / f'{name}.py').write_text(text)
+    path = os.pathsep.join([str(tmp_path), os.environ.get('PYTHONPATH', '')])
+    found = doctor.check_plugins(site(**{**os.environ, 'PYTHONPATH': path}))
+    assert [(check.name, check.ok) for check in found] == [('plugins', False)] * 3
+    details = sorted(check.detail for check in found)
+    assert 'has no class Settings' in details[0] and 'nosuchmodule' in details[1]
+    assert 'stranger_worse' in details[2] and all(check.remedy for check in found)
+    well, = doctor.check_plugins(site(**os.environ))
+    assert well.ok and 'entry points' in well.detail

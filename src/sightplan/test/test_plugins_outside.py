@@ -24,8 +24,10 @@ from sightplan.model import (
     WorldError,
     plugins,
 )
+from sightplan.queries import Locate
 from sightplan.runs import worlds
 from sightplan.vlm import backend_names, make_backend
+from sightplan.vlm.api import backends_that_answer, check_backend
 
 BACKEND = '''
 from dataclasses import dataclass
@@ -81,6 +83,15 @@ def test_a_broken_backend_names_its_package_and_leaves_the_others_alone(site, te
     assert 'package stranger (sightplan.backends: stranger_bad = stranger_bad)' in str(
         caught.value)
     assert make_backend('noisy_oracle', {}, SymbolicWorld()).name
+
+
+def test_a_broken_backend_does_not_take_listings_with_it(site, caplog):
+    site('[sightplan.backends]\nstranger_sick = stranger_sick\n',
+         stranger_sick='import nosuchmodule')
+    assert 'openai' in backends_that_answer(Locate)
+    with pytest.raises(InputError, match='cannot point at things; choose one that can: .*openai'):
+        check_backend('noisy_oracle', Locate)
+    assert caplog.text.count('nosuchmodule') == 1, 'said once'
 
 
 @pytest.mark.parametrize(('old', 'new', 'message'), [

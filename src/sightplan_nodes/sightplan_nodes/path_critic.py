@@ -23,7 +23,7 @@ from sightplan.model import InputError, param
 from sightplan.model.query import Deadline, Model, ModelByKind, answers, can_ask, traits_of
 from sightplan.queries import Choose, Generate, TextReply
 from sightplan.records import messages
-from sightplan.vlm.api import backend_class, backend_names
+from sightplan.vlm.api import backend_class, usable_backends
 from sightplan_nodes import names, qos
 from sightplan_nodes.backend_node import BackendNode, BackendSettings
 from sightplan_nodes.parameters import declare_settings
@@ -63,7 +63,7 @@ class _Nobody(ModelByKind):
 
 
 def _no_model() -> InputError:
-    able = ', '.join(name for name in backend_names() if _suits(name))
+    able = ', '.join(name for name in usable_backends() if _suits(name))
     return InputError('vector_given is false, and path_critic has no model to ask what the task '
                       f'wants: give a vector, or set its parameter backend to one of {able}')
 
@@ -96,7 +96,7 @@ class PathCriticNode(BackendNode):
     def check_backend(self, name: str) -> None:
         """Refuse a backend that neither reads tasks nor compares pictures."""
         if not _suits(name):
-            able = ', '.join(other for other in backend_names() if _suits(other))
+            able = ', '.join(other for other in usable_backends() if _suits(other))
             raise InputError(f'backend {name!r} can neither tell what a task in words wants, nor '
                              f'compare pictures; choose one that can: {able}')
 

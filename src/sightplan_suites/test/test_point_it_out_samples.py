@@ -19,6 +19,7 @@ from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.queries import Locate
 from sightplan.queries.locate import LocateReply
 from sightplan.runs import OpenRun, RunSettings, load_suite
+from sightplan.runs import run as run_settings
 from sightplan.runs.samples import load_samples, random_reply, score_reply, truth_reply
 from sightplan.runs.suite_parts import Unread
 from sightplan_report.results import gather
@@ -288,6 +289,41 @@ def test_a_sample_whose_words_the_model_does_not_know_has_a_cause_of_its_own(tmp
     assert all(line['measures']['score'] == 0.0 and not line['unread'] for line in unknown)
     assert {line['cause'] for line in lines if not line['unknown']} <= {None, 'missed', 'nothing'}
     json.dumps(lines)
+
+
+def test_a_model_that_cannot_point_is_refused_and_leaves_no_folder(tmp_path):
+    out = tmp_path / 'run'
+    settings = RunSettings(suite='point_it_out', method='ask', split='s1', out=str(out),
+                           suite_options={'count': 3}, backend='noisy_oracle')
+    with pytest.raises(InputError, match="'noisy_oracle' cannot point at things; choose one that "
+                                         'can: .*openai'):
+        run_settings(settings)
+    assert not out.exists()
+    assert run_settings(replace(settings, method='oracle'))['scored'] == 18
+
+
+class Refusing(ModelByKind):
+    """A model that refuses all, as one that draws no points."""
+
+    name = 'refusing-1'
+
+    @answers(Locate)
+    def locate(self, request, deadline: Deadline):
+        raise InputError('refusing: ask for a trace')
+
+
+def test_a_run_that_is_refused_on_its_way_leaves_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr('sightplan.runs.sample_work.make_backend', lambda *_: Refusing())
+    settings = RunSettings(suite='point_it_out', method='ask', split='s1', record=True,
+                           backend='noisy_locator', suite_options={'count': 3},
+                           out=str(tmp_path / 'run'))
+    with pytest.raises(InputError, match='ask for a trace'):
+        run_settings(settings)
+    assert not (tmp_path / 'run').exists()
+    assert run_settings(replace(settings, method='oracle', record=False))['scored'] == 18
+    with pytest.raises(InputError):
+        run_settings(settings)
+    assert (tmp_path / 'run' / 'run.json').exists(), 'what others made stays'
 
 
 @pytest.mark.parametrize('wrong', [

@@ -1,7 +1,8 @@
 """``sightplan doctor``: what of the machine and the installation works, and what to do if not.
 
-Every check is a function that takes a Site and returns a Check. Libraries that are large, or that
-might take the whole process down when they are broken, are tried in processes of their own.
+Every check is a function that takes a Site and returns a Check, or a list of them. Libraries that
+are large, or that might take the whole process down when they are broken, are tried in processes
+of their own.
 """
 
 from __future__ import annotations
@@ -440,6 +441,39 @@ def check_planner(site: Site) -> Check:
         'raise SystemExit(result.status.value != "solved")'))
 
 
+_LOAD_PLUGINS = '''
+import importlib.metadata, json
+from sightplan.model.errors import SightplanError
+from sightplan.vlm.api import BACKENDS, GROUP
+bad, count, every = [], 0, importlib.metadata.entry_points()
+for group in sorted(group for group in every.groups if group.startswith("sightplan.")):
+    for point in every.select(group=group):
+        count += 1
+        where = f"{point.group}: {point.name} = {point.value}"
+        try:
+            BACKENDS.module(point.name) if point.group == GROUP else point.load()
+        except SightplanError as error:
+            bad.append([where, str(error)])
+        except BaseException as error:
+            package = "" if point.dist is None else f" of package {point.dist.name}"
+            bad.append([where, f"{where}{package} cannot be loaded: "
+                               f"{type(error).__name__}: {error}"])
+print(json.dumps([bad, count]))
+'''
+"""Loads what packages bring, ours and others': prints what cannot be loaded, and how many."""
+
+
+def check_plugins(site: Site) -> list[Check]:
+    """What packages bring by entry points can be loaded; a line for each that cannot."""
+    ok, said = site.trial(_LOAD_PLUGINS)
+    if not ok:
+        return [Check('plugins', False, f'cannot be listed: {said}', _requirements(site))]
+    bad, count = json.loads(said)
+    return [Check('plugins', False, why, 'correct, reinstall or remove that package; the others '
+                  'work without it') for _, why in bad] or [
+        Check('plugins', True, f'{count} entry points of all packages load')]
+
+
 def _free_mib(folder: Path) -> int:
     return shutil.disk_usage(folder).free // MIB
 
@@ -467,33 +501,35 @@ def check_disk(site: Site) -> Check:
     return Check('disk', True, f'{free} MiB free at {folder}')
 
 
-CHECKS: tuple[Callable[[Site], Check], ...] = (
+CHECKS: tuple[Callable[[Site], Check | list[Check]], ...] = (
     check_python, check_ros, check_workspace, check_interfaces, check_launch, check_transport,
     check_security, check_domain_id, check_simulator, check_kinematics, check_planner,
-    check_solvers, check_model, check_torch, check_shared_memory, check_disk)
+    check_solvers, check_model, check_torch, check_plugins, check_shared_memory, check_disk)
 
 
 OF_ROS = frozenset({check_workspace, check_interfaces, check_launch, check_transport,
                     check_security, check_domain_id})
 
 
-def _run(check: Callable[[Site], Check], site: Site) -> Check:
+def _run(check: Callable[[Site], Check | list[Check]], site: Site) -> list[Check]:
     name = check.__name__.removeprefix('check_').replace('_', ' ')
     package = BROUGHT_BY.get(name, '')
     if package and site.is_library and importlib.util.find_spec(package) is None:
-        return Check(name, True, f'none: {package} is not installed', f'pip install {package}')
+        return [Check(name, True, f'none: {package} is not installed', f'pip install {package}')]
     try:
-        return check(site)
+        found = check(site)
+        return found if isinstance(found, list) else [found]
     except Exception as error:  # a doctor that falls ill helps nobody
-        return Check(name, False, f'{type(error).__name__}: {error}', 'the check itself broke')
+        return [Check(name, False, f'{type(error).__name__}: {error}', 'the check itself broke')]
 
 
 def run_checks(site: Site | None = None) -> list[Check]:
     """Run all checks, several at a time, in the order of CHECKS; of a library none of ROS."""
     place = site or Site.here()
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        return list(pool.map(lambda check: _run(check, place), [
-            check for check in CHECKS if not (place.is_library and check in OF_ROS)]))
+        found = pool.map(lambda check: _run(check, place), [
+            check for check in CHECKS if not (place.is_library and check in OF_ROS)])
+        return [one for checks in found for one in checks]
 
 
 def add_parser(subparsers: Any) -> None:

@@ -81,6 +81,7 @@ class RunStore:
         self.repeated: list[str] = []
         self._done: set[str] = set()
         self._shared = False
+        self._is_new = False
         self._depth = 0
         self._fence: Callable[[], None] = _no_fence
 
@@ -128,6 +129,19 @@ class RunStore:
     def close(self) -> None:
         """Let go of the directory."""
         self._journal.close()
+
+    def discard_if_empty(self) -> None:
+        """Remove a run that this process began, if no episode is committed.
+
+        So a run that is refused leaves nothing behind that would keep its directory from the
+        next one. The directory itself goes if nothing else is in it.
+        """
+        if not self._is_new or self._shared or self._done:
+            return
+        for name in ('run.json', 'episodes.jsonl', 'summary.json', 'replies.jsonl'):
+            (self.folder / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[set[str]]:
@@ -284,6 +298,7 @@ class RunStore:
     def _take_up(self, identity: Mapping[str, Any], session: dict[str, Any], resume: bool,
                  retry_errors: bool, command: str) -> None:
         journal = self._journal
+        self._is_new = not (self.folder / 'run.json').exists()
         info = self._description.take_up(identity, journal.path, journal.empty, resume=resume)
         self._catch_up()
         if command and info['sessions'] and info['sessions'][-1].get('command') == command:

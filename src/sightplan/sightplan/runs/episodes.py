@@ -63,6 +63,7 @@ from sightplan.runs.identity import identity
 from sightplan.runs.method_check import (
     check_instructions,
     check_method,
+    check_model,
     check_problem,
     check_sequence,
     check_shown,
@@ -237,7 +238,12 @@ class EpisodeRunner:
     def load(self, options: dict[str, Any], given: Model | None, stack: ExitStack) -> Model:
         """Load the model, which may read the truth of the world; contract in ``work.Runner``."""
         check_shown(self._settings, self._world)
-        return given or closing(stack, make_backend(self._settings.backend, options, self._truth))
+        if given is not None:
+            return given
+        check_model(self._settings)
+        made = closing(stack, make_backend(self._settings.backend, options, self._truth))
+        check_model(self._settings, made)
+        return made
 
     def session(self) -> dict[str, Any]:
         """The renderer of the world, where it has one."""

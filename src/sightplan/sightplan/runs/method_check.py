@@ -13,6 +13,7 @@ from sightplan.agent import (
     check_reads_goal,
     method_files,
     needs_grounder,
+    needs_visual_planner,
     policy_settings,
     reads_instruction,
 )
@@ -20,16 +21,16 @@ from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.domains import Domain
 from sightplan.domains.problem_keys import problem_key
 from sightplan.model import InputError, Problem, TextualWorld, World, excerpt
-from sightplan.model.query import can_ask, traits_of
-from sightplan.queries import Detect, Generate
+from sightplan.model.query import Model, can_ask, traits_of
+from sightplan.queries import Detect, Generate, YesNo
 from sightplan.runs import rules
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
 from sightplan.vlm.api import (
     answers_texts,
     backend_class,
-    backend_names,
     backends_that_answer,
     check_backend,
+    usable_backends,
 )
 
 _LOG = logging.getLogger(__name__)
@@ -79,13 +80,31 @@ def check_shown(settings: RunSettings, world: World) -> None:
     reading = getattr(policy_settings(settings.method, settings.method_options), 'reading', False)
     questions = needs_grounder(settings.method) and not reading
     if not (answers_texts(model) if questions else can_ask(model, Generate)):
-        able = ([name for name in backend_names() if answers_texts(backend_class(name))]
+        able = ([name for name, cls in usable_backends().items() if answers_texts(cls)]
                 if questions else backends_that_answer(Generate))
         raise InputError(
             f'backend {settings.backend!r} cannot '
             f'{"answer yes/no questions" if questions else "write"} about a description, but this '
             f'world draws none (world option {option}); let it draw, or choose another backend '
             f'({", ".join(able)})')
+
+
+def check_model(settings: RunSettings, model: Model | None = None) -> None:
+    """Check that the model answers what the method of episodes asks: questions, or for plans.
+
+    Args:
+        settings: of the run.
+        model: as it was made; None: it is not loaded yet, and the class of its backend is asked.
+
+    Raises:
+        InputError: it does not; names backends that do.
+    """
+    method = settings.method
+    reading = getattr(policy_settings(method, settings.method_options), 'reading', False)
+    if needs_grounder(method) and not reading and not reads_instruction(method):
+        check_backend(settings.backend, YesNo, model)
+    if needs_visual_planner(method):
+        check_backend(settings.backend, Generate, model)
 
 
 def warn_of_learned_problems(settings: RunSettings, pairs: Iterable[tuple[str, Problem]]) -> None:

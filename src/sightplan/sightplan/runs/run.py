@@ -58,11 +58,17 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
                  policy=policy) as opened:
         progress.started(opened.store.folder, opened.store.lines(), len(opened.work.plan.items),
                          opened.work.plan.skipped)
-        walked = Walked(interrupted=True)
+        walked, refused = Walked(interrupted=True), False
         try:
             walked = opened.walk(cancelled=cancelled, progress=progress.item)
+        except InputError:
+            refused = not opened.store.count
+            raise
         finally:
-            summary = opened.summarise(walked)
+            if refused:
+                opened.store.discard_if_empty()
+            else:
+                summary = opened.summarise(walked)
     return summary
 
 
@@ -157,11 +163,15 @@ class OpenRun:
                                         else getattr(policy, 'model', '')),
                 {**session(settings), **self.work.session()}, settings.resume,
                 retry_errors=settings.retry_errors, command=command, fence=fence)
-            self.store.note('problems_skipped', self.work.plan.skipped)
-            self._spending = _Spending(self.store, backend)
-            self._model = backend
-            check_pictures(backend)
-            self.work.begin(self.store)
+            try:
+                self.store.note('problems_skipped', self.work.plan.skipped)
+                self._spending = _Spending(self.store, backend)
+                self._model = backend
+                check_pictures(backend)
+                self.work.begin(self.store)
+            except InputError:
+                self.store.discard_if_empty()
+                raise
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from sightplan.agent import make_answerer
+from sightplan.agent import answerer_class, make_answerer
 from sightplan.agent.answerer import Desk, each, failed
+from sightplan.agent.methods import ask
 from sightplan.domains import load_domain
 from sightplan.grounding import BackendGrounder
 from sightplan.grounding.instructions import Instance, instances_of, propose_goal
@@ -57,7 +58,7 @@ from sightplan.model.redaction import without_secrets
 from sightplan.model.region import Region
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.model.sealing import Sealed, sealed
-from sightplan.queries import ChoiceReply, Choose, Detect, Generate
+from sightplan.queries import ChoiceReply, Choose, Detect, Generate, Locate, YesNo
 from sightplan.queries.choose import compare
 from sightplan.queries.marks import numbered
 from sightplan.records import RunStore
@@ -140,7 +141,16 @@ class SampleRunner:
                 own[name] = made[content]
             self._chosen = _PerDomain(own)
             return self._chosen
-        return given or closing(stack, make_backend(settings.backend, options, self._truth))
+        if given is not None:
+            return given
+        pointing = issubclass(answerer_class(settings.method), ask.Answerer) and any(
+            sample.target is not None for sample in self.plan.items)
+        if pointing:
+            check_backend(settings.backend, Locate)
+        model = closing(stack, make_backend(settings.backend, options, self._truth))
+        if pointing:
+            check_backend(settings.backend, Locate, model)
+        return model
 
     def session(self) -> dict[str, Any]:
         """Empty: samples add nothing to the record of a session."""
@@ -414,6 +424,7 @@ class _Desk:
     def ask_query(self, sample: Sample, query: Query[R]) -> R:
         """Contract in ``agent.answerer.Desk``."""
         model = self._model()
+        check_backend(self._plan.settings.backend, type(query), model)
         if traits_of(model).truth and not any(isinstance(part, Picture) for part in sample.parts):
             raise self._never_blind()
         self._note(self._handed.real(sample), part_name(model, type(query)))
@@ -497,6 +508,7 @@ class _Desk:
                 return each(samples, lambda sample: SampleReply(ask_one(backend, Generate(
                     prompt.system, tuple(text for text in texts[sample.id] if text),
                     prompt.max_tokens), timeout_s).text))
+        check_backend(self._plan.settings.backend, YesNo, backend)
         assert self._grounder is not None
         image = _GREY if picture is None else picture.load()
         missing = SampleReply()
@@ -534,6 +546,7 @@ class _Desk:
         def query(first: int, second: int) -> Choose:
             return self._choice(self._plan.shown(real, first > second, neutral), 0)
 
+        check_backend(self._plan.settings.backend, Choose, self._model())
         real = self._handed.real(sample)
         found = compare(self._model(), query, orders, self._plan.settings.propose_timeout_s)
         chances = found.probability, 1 - found.probability
@@ -560,6 +573,7 @@ class _Desk:
         return Choose(parts, choice.options, choice.subjects, choice.properties)
 
     def _ask_text(self, sample: Sample, name: str) -> SampleReply:
+        check_backend(self._plan.settings.backend, Generate, self._model())
         prompt = self._plan.suite.prompt(name)
         self._note(sample, self._current_model)
         parts = (prompt.before, *(part if isinstance(part, str) else part.load()

@@ -12,6 +12,8 @@ have a function ``content(settings, kind)``: hash of what the settings refer to,
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -27,6 +29,7 @@ from sightplan.model.query import (
 )
 from sightplan.queries import Check, Choose, Detect, Generate, Locate, YesNo
 
+_LOG = logging.getLogger(__name__)
 GROUP = 'sightplan.backends'
 """Entry points of other packages' backends."""
 
@@ -94,9 +97,28 @@ backend_names, backend_class = BACKENDS.names, BACKENDS.cls
 backend_settings, make_backend = BACKENDS.settings, BACKENDS.make
 
 
+def usable_backends() -> dict[str, type[Model]]:
+    """The class of each backend that can be loaded, by name.
+
+    A package that cannot be loaded does not take the others with it; a warning names it, once.
+    """
+    found = {}
+    for name in backend_names():
+        try:
+            found[name] = backend_class(name)
+        except InputError as error:
+            _warn_once(str(error))
+    return found
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    _LOG.warning('%s', message)
+
+
 def backends_that_answer(kind: type[Query[Any]]) -> list[str]:
-    """Names of all backends that answer a kind of query."""
-    return [name for name in backend_names() if can_ask(backend_class(name), kind)]
+    """Names of all backends that answer a kind of query, as far as they can be loaded."""
+    return [name for name, cls in usable_backends().items() if can_ask(cls, kind)]
 
 
 def check_backend(name: str, kind: type[Query[Any]], model: object = None) -> None:
