@@ -144,7 +144,7 @@ class AgentNode(Node):
         self._heartbeats.close()
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
-        """What it is at, and what it hears; contract in Diagnosis."""
+        """Report the episode under way, and the age of the newest picture; see ``Diagnosis``."""
         handle = self._goal.handle
         diagnosis.note(episode=None if handle is None else handle.request.episode_id,
                        needs=self._needs, picture_s_ago=self._world.picture_age_s(),
@@ -154,7 +154,7 @@ class AgentNode(Node):
         """Whether the episode's client wants no more of it, or is gone.
 
         Raises:
-            InfrastructureError: the node is being stopped, which is nobody's wish for the episode.
+            InfrastructureError: the node is being stopped; no client has cancelled the episode.
         """
         if self._stop.is_set():
             raise InfrastructureError('the agent was stopped in mid-episode')
@@ -203,7 +203,7 @@ class AgentNode(Node):
             messages.text(f'episode {handle.request.episode_id}: {message}'))
 
     def _cancellation(self, message: str) -> CancelledError:
-        """What cancelled an episode: its client, or a limit on spending."""
+        """The error of an episode that its client, or a limit on spending, has cancelled."""
         for port in (self._model, self._visual_planner):
             if port.capped is not None and str(port.capped) == message:
                 return port.capped

@@ -35,8 +35,8 @@ class ArmBridgeSettings:
                           f'a simulated one (a sim_bridge in the namespace {names.HARDWARE})',
                           choices=(names.REAL, names.SIMULATED))
     lockstep: bool = param(False, 'Whether ages are those of the time of simulated hardware, '
-                           'which waits for whoever is late (its parameter of this name); a real '
-                           'robot waits for nobody')
+                           'which waits for late nodes (its parameter of this name); a real '
+                           'robot does not wait')
     setup: str = param(names.AUTO, 'Service (LoadProblem) that puts the blocks onto the table, '
                        'and beside it one (ResetWorld, ~/reset) that does it again; empty: a '
                        "person does; auto: the simulated hardware's, if it is one")
@@ -91,7 +91,7 @@ class ArmBridge(WorldNode):
         self.worker.close(timeout_s=3.0)
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
-        """As in the base class, how the arm is, and what comes of its drivers."""
+        """Report also the state of the arm and the age of its drivers' messages."""
         super().diagnose(diagnosis)
         self._side.diagnose(diagnosis)
         diagnosis.note(joint_states_s_ago=self._arm.state_age_s(),
@@ -101,7 +101,7 @@ class ArmBridge(WorldNode):
                 diagnosis.warn(missing)
 
     def _choose_what_to_pass_on(self, robot: RobotConfig) -> None:
-        """What to pass on: not what a driver publishes under our name already."""
+        """Messages to pass on; without those that a driver publishes under our name already."""
         config = robot.camera
         self._passed_on = {part for part, theirs, ours in (
             ('joints', robot.arm.joint_states, names.JOINT_STATES),
@@ -129,7 +129,7 @@ class ArmBridge(WorldNode):
     # The callbacks, in the executor's thread.
 
     def view(self, request: GetView.Request, response: GetView.Response) -> GetView.Response:
-        """An empty view: a real world has nobody who says what is in view."""
+        """An empty view: in a real world it is not known what is in view."""
         response.observation.episode_id = self._episode_id
         return response
 

@@ -1,4 +1,4 @@
-"""What every world with an arm offers besides: its gate and skills behind ROS names."""
+"""ROS interface of an arm, in every world that has one: safety gate, skills, grasping."""
 
 from __future__ import annotations
 
@@ -67,19 +67,19 @@ _NO_BELIEF = Belief(frozenset(), {})
 AGENT_GONE_S = 3.0
 """An agent that was not heard for so long is not there."""
 BEATS_COME_S = 15.0
-"""So long an action or reset waits for the first heartbeat of a node that was just started [s].
+"""Time that an action or reset waits for the first heartbeat of a node that was just started [s].
 
 Nodes that answer calls may still be unknown to others: Fast DDS announces them every 3 s."""
 GUARANTEES_S = 1.0
-"""So often it is seen which guarantees hold [s]."""
+"""Period in which the guarantees are checked [s]."""
 SLOW = 0.8
 """Simulated time that goes slower than this is told of [s/s]."""
 WATCHER_GONE_S = 1.0
 """A watcher that was not heard for so long is not asked to re-arm [s]."""
 REARM_S = 3.0
-"""So long the watcher may take to re-arm [s]."""
+"""Limit for the watcher to re-arm [s]."""
 CLOSE_S = 3.0
-"""So long the node waits at its end for the skill under way [s]."""
+"""Limit for the skill under way to end when the node is closed [s]."""
 
 HOW_TO_REARM = 'r in the operator console, or the service ~/rearm'
 _OTHERS = ('the arm is commanded by others, through the topics of its controllers, and not by '
@@ -443,7 +443,7 @@ class ArmSide:
     # Inside.
 
     def _keep_pace(self, pace: Pace) -> None:
-        """Count in simulated time that waits for whoever is late."""
+        """Count in simulated time that waits for late nodes."""
         self._pace, self._clock = pace, pace.now_s
         if self.measures is not None:
             self.measures.keep_pace(pace)

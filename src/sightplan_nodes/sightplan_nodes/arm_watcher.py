@@ -37,7 +37,7 @@ from sightplan_nodes.work import Worker
 TICK_S = 0.005
 _BEAT_TICKS, _STATUS_TICKS = 2, 4  # ticks between two heartbeats, and two looks at the status
 UNLOCK_S = 2.0
-"""So long the driver may take to follow commands again [s]."""
+"""Limit for the driver to follow commands again [s]."""
 OPEN_AGAIN_S = 0.5
 """A controller that was to be activated and is not is activated again after this time [s]."""
 _CLOSE_S = 1.5  # so long a node that is to end goes on stopping an arm
@@ -52,7 +52,7 @@ class ArmWatcherSettings:
                           f'or a simulated one (a sim_bridge in the namespace {names.HARDWARE})',
                           choices=(names.REAL, names.SIMULATED))
     lockstep: bool = param(False, 'Whether ages are those of the time of simulated hardware, '
-                           'which waits for whoever is late (its parameter of this name)')
+                           'which waits for late nodes (its parameter of this name)')
     world: str = param(names.ARM_BRIDGE, 'Node whose safety gate is watched')
     latch_file: str = param('', 'File that keeps a stop until a person re-arms; as the parameter '
                             'of arm_bridge, which removes it')
@@ -347,7 +347,7 @@ class ControllerLock(_ServiceLock):
         return self._lacking or super().why_locked(timeout_s)
 
     def missing(self) -> str:
-        """What is not installed or not there; '' if all is."""
+        """Names of what is not installed or not running; '' if all is there."""
         return self._lacking or super().missing()
 
 

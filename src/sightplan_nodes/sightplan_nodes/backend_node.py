@@ -1,4 +1,4 @@
-"""What the nodes have in common that load a vision-language model and answer with it."""
+"""Base of the nodes that load a vision-language model and answer requests with it."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ from sightplan_nodes.work import Worker, WorkerService
 _SPENDING_PERIOD_S = 0.5
 
 Work = Callable[[Any, Any, Any, float], None]
-"""What answers requests, see ``BackendNode.work``."""
+"""A function that answers one request, see ``BackendNode.work``."""
 
 
 class _Ledger:
-    """Counts what a run spends on a model, for whoever must know even when a request fails.
+    """Counts what a run spends on a model, and publishes it even when a request fails.
 
     Used from all threads.
     """
@@ -82,14 +82,14 @@ class _Ledger:
         self._published: Usage | None = None
 
     def open(self, backend: Model, out: str) -> None:
-        """From now on the run in a directory uses a model."""
+        """Begin to count what the run in the directory ``out`` spends on a model."""
         with self._lock:
             self._backend, self._out = backend, out
             self._before, self._published = backend.usage or Usage(), None
         self.publish()
 
     def close(self) -> None:
-        """The model is gone."""
+        """Publish the last count; the model is closed."""
         self.publish()
         with self._lock:
             self._backend = None
@@ -181,7 +181,7 @@ class BackendNode(LifecycleNode):
 
     @abstractmethod
     def check_backend(self, name: str) -> None:
-        """Refuse a backend that cannot do what is asked of it, before it is loaded.
+        """Refuse a backend that does not answer the node's requests, before it is loaded.
 
         Raises:
             InputError: names one that can.
@@ -189,7 +189,7 @@ class BackendNode(LifecycleNode):
 
     @abstractmethod
     def use(self, backend: Model) -> Any:
-        """The core's class that asks the backend; told of episodes by ``start_episode``."""
+        """The core's class that asks the model, such as a grounder; it has ``start_episode``."""
 
     @abstractmethod
     def work(self, user: Any, request: Any, response: Any, limit_s: float) -> None:
@@ -207,7 +207,7 @@ class BackendNode(LifecycleNode):
         return ()
 
     def subscribe(self, backend: Model) -> None:
-        """Listen to what is wanted beside requests; undone by ``unsubscribe``."""
+        """Subscribe to the topics of pictures that the model needs; undone by ``unsubscribe``."""
         if self.settings.from_camera:
             self.observations.published = self._pictures = camera_pictures(self)
         if traits_of(backend).depth:
@@ -215,7 +215,7 @@ class BackendNode(LifecycleNode):
             self.observations.depth_at = self._depth.at
 
     def unsubscribe(self) -> None:
-        """Listen no more."""
+        """End all subscriptions to pictures."""
         for pictures in self._pictures.values():
             pictures.close()
         self.observations.published = self._pictures = {}
@@ -240,7 +240,7 @@ class BackendNode(LifecycleNode):
         self._forget()
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
-        """Which model is in use, and who waits for it; contract in Diagnosis."""
+        """Report the model in use and the number of waiting requests; see ``Diagnosis``."""
         backend = self._backend
         diagnosis.note(backend=self.settings.backend,
                        model=None if backend is None else backend.name,

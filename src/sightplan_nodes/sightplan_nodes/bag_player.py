@@ -62,7 +62,7 @@ class BagPlayer(Node):
     namespace and remappings apply, with the bag's quality of service, byte for byte. Topics of
     services and actions, ground truth, types that are not installed and types that were recorded
     in another version are left out, which the log tells. Where play begins late (``start_s``),
-    the last messages before on latched topics come first, so that whoever listens knows them.
+    the last messages before on latched topics come first, so that every subscriber gets them.
 
     ``/clock``: a bag that holds ``/clock`` is played with it. For any other one its log times are
     published: the times at which messages were recorded, at which they come again here. Stamps in
@@ -130,7 +130,7 @@ class BagPlayer(Node):
         self._thread.join(2 * _ACKNOWLEDGED_S)
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
-        """What it plays; contract in Diagnosis."""
+        """Report the bag and the position in it; see ``Diagnosis``."""
         diagnosis.note(bag=self._bag.path, topics=len(self._by_topic),
                        paused=self._schedule.paused)
 

@@ -1,4 +1,4 @@
-"""What threads of ours wait for, instead of rclpy's executor: clients, services, subscriptions.
+"""Clients, services and subscriptions that threads of ours serve, instead of rclpy's executor.
 
 Each time rclpy's executor waits, it collects everything that its nodes wait for, which costs about
 a millisecond; and what it receives it has to hand to the thread that asked. That is too much for a

@@ -57,7 +57,7 @@ _EXECUTOR_S = 10.0  # for the executor to make or destroy a client
 
 
 def never() -> bool:
-    """Not cancelled."""
+    """Say that nothing is cancelled; the default of ``cancelled``."""
     return False
 
 
@@ -77,7 +77,7 @@ def wait_for(future: Future, timeout_s: float, cancelled: Callable[[], bool] = n
 
 @contextlib.contextmanager
 def _naming(server: str) -> Iterator[None]:
-    """What ROS raises because this process closes becomes an error that names the server."""
+    """Turn errors that ROS raises while this process closes into one that names the server."""
     try:
         yield
     except (InvalidHandle, rclpy_implementation.RCLError) as error:
@@ -151,7 +151,7 @@ def introduce(node: Node, server: str, timeout_s: float,
 
 
 def _processes_of(node: Node, service: str) -> frozenset[bytes]:
-    """What tells the processes apart that serve a service; empty where the middleware is silent.
+    """Ids of the processes that serve a service; empty where the middleware does not say.
 
     One that was killed is among them for some time, beside the one that was started again.
 
@@ -188,7 +188,7 @@ class _Process:
         self._looked = time.monotonic()
 
     def words(self, server: str, doing: str) -> str:
-        """What to say once it has ended."""
+        """The error message once the process has ended."""
         if self._ended:
             return f'{server} went away while it {doing}'
         return (f'this process stood still for {self._stood_still:.0f} s while {server} {doing}: '
@@ -230,7 +230,7 @@ class _Client:
             return bool(self.client.service_is_ready())
 
     def processes(self) -> frozenset[bytes]:
-        """What tells the processes apart that serve it.
+        """Ids of the processes that serve it.
 
         Raises:
             InfrastructureError: this node was closed; names the server.
@@ -287,7 +287,7 @@ class _Client:
 
 
 class _Caller:
-    """What clients of services and of actions have in common."""
+    """Base of the clients of services and of actions."""
 
     def __init__(self, node: Node, name: str, server: str, kind: str) -> None:
         self.server = server
@@ -298,7 +298,7 @@ class _Caller:
         raise NotImplementedError
 
     def _processes(self) -> frozenset[bytes]:
-        """What tells the processes apart that serve it."""
+        """Ids of the processes that serve it."""
         raise NotImplementedError
 
     def wait_until_there(self, timeout_s: float, cancelled: Callable[[], bool] = never) -> None:
@@ -340,7 +340,7 @@ class _Caller:
             raise CancelledError(f'cancelled while waiting for {self.server}')
 
     def checked(self, *arguments: Any) -> Any:
-        """What a call with these arguments gives; raises the error that the reply carries.
+        """The reply to a call with these arguments; an error in the reply is raised.
 
         Raises:
             SightplanError: that of the reply, or of the call.
@@ -359,7 +359,7 @@ class _Caller:
 
 
 class ServiceCaller(_Caller):
-    """A service client whose calls block a thread, with a deadline, and name who is silent."""
+    """A service client whose calls block a thread until a deadline; errors name the server."""
 
     def __init__(self, node: Node, srv_type: Any, name: str, server: str,
                  repeatable: bool = False) -> None:
@@ -378,10 +378,10 @@ class ServiceCaller(_Caller):
 
     def checked(self, request: Any, timeout_s: float,
                 cancelled: Callable[[], bool] = never) -> Any:
-        """What a call gives; contract in the base class.
+        """The reply to a call; contract in the base class.
 
-        A server that is stopped may give up as one does whose client wants no more; here nobody
-        has said so, and whoever asked must not take it for that.
+        A server that is being stopped may reply that the request was cancelled. If this client
+        has not cancelled it, the error is an InfrastructureError.
         """
         try:
             return super().checked(request, timeout_s, cancelled)
@@ -457,12 +457,12 @@ class ParameterReader:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON can take it."""
+    """A parameter value as plain JSON data."""
     return value if isinstance(value, (str, int, float, bool)) or value is None else list(value)
 
 
 class ActionCaller(_Caller):
-    """An action client whose goals block a thread, with deadlines, and name who is silent."""
+    """An action client whose goals block a thread until deadlines; errors name the server."""
 
     def __init__(self, node: Node, action_type: Any, name: str, server: str) -> None:
         """Create the client; arguments as in ServiceCaller."""
@@ -539,7 +539,7 @@ class ActionCaller(_Caller):
 
 
 def _cancel_when_accepted(sending: Future) -> None:
-    """Have a goal cancelled as soon as it is accepted: who sent it waits no more."""
+    """Cancel a goal as soon as it is accepted, because its sender no longer waits."""
     def cancel(done: Future) -> None:
         if done.result().accepted:
             done.result().cancel_goal_async()

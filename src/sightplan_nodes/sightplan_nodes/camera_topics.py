@@ -14,7 +14,7 @@ from sightplan_nodes import names, qos
 from sightplan_nodes.calls import run_in_executor
 
 _INFO_WAIT_S = 1.0
-"""For the calibration, which comes as often as pictures [s]."""
+"""Limit for the next calibration, which comes as often as pictures [s]."""
 
 
 def next_message(node: Node, kind: type, topic: str, timeout_s: float) -> Any | None:
@@ -57,7 +57,7 @@ class Intrinsics:
         self._known: dict[tuple[int, int], Camera] = {}
 
     def of(self, width: int, height: int) -> Camera | None:
-        """Those of pictures of a size.
+        """The intrinsics for pictures of a size.
 
         Returns:
             fx, fy, cx, cy in pixels, from the top left pixel's corner; None: nobody publishes

@@ -221,7 +221,7 @@ class RequestedObservations:
 def fill_visual_task(request: Any, task: VisualTask, problem_pddl: str,
                      shown: Callable[[Observation], msg.Observation] = observation_to_request,
                      ) -> Any:
-    """Write what a model shall plan for into a request of ProposePlan; returns it.
+    """Write a task into a request of ProposePlan; returns the request.
 
     Args:
         request: what to fill.
@@ -241,7 +241,7 @@ def fill_visual_task(request: Any, task: VisualTask, problem_pddl: str,
 
 def visual_task_from_msg(request: Any, problem: Problem,
                          read: Callable[[msg.Observation], Observation]) -> VisualTask:
-    """What a model shall plan for, by a request of ProposePlan.
+    """The task of a request of ProposePlan.
 
     Args:
         request: what to read.

@@ -11,7 +11,7 @@ from sightplan_nodes import conversions, names
 from sightplan_nodes.stamped_images import StampedImages
 
 _PAIRED_NS = 20_000_000
-"""So far apart picture and depth of a camera that does not give them one stamp may be."""
+"""Largest difference of the stamps of picture and depth, for cameras that stamp them apart."""
 
 
 class DepthImages:

@@ -1,4 +1,4 @@
-"""What a node says of itself on ``/diagnostics``: a level, words, and values."""
+"""The state that a node reports on ``/diagnostics``: a level, a message, and values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Level(IntEnum):
 
 @dataclass
 class Diagnosis:
-    """What is found out about a node: findings, the worst of which is its level, and values.
+    """Findings about a node, the worst of which is its level, and values.
 
     A node with something of its own to say has a method ``diagnose(diagnosis)`` that adds to it.
     It is called from a thread beside the executor, once a second: it reads, takes no lock that
@@ -58,7 +58,7 @@ class Diagnosis:
                       'the positions, which are relied on: see to the driver')
 
     def status(self, name: str) -> DiagnosticStatus:
-        """As a message; ``name`` is the node's, with its namespace."""
+        """The diagnosis as a message; ``name`` is the node's, with its namespace."""
         return DiagnosticStatus(
             level=bytes([self.level]), name=text(name),
             message=text('; '.join(self.words) or 'OK'),

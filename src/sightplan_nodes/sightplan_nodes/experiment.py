@@ -121,7 +121,7 @@ class ExperimentSettings:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a run.
+    """The result of a run.
 
     Attributes:
         summary: content of summary.json.
@@ -202,7 +202,7 @@ class ExperimentNode(Node):
         self._worker.close(timeout_s=6.0)
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
-        """How far the run is; contract in Diagnosis."""
+        """Report the progress of the run; see ``Diagnosis``."""
         diagnosis.note(episode=self._at, episodes_done=self._done, episodes_planned=self._planned)
 
     def _see_arm(self, status: msg.ArmStatus) -> None:
@@ -295,7 +295,7 @@ class ExperimentNode(Node):
     # The run, in the worker's thread.
 
     def walk(self, settings: RunSettings, progress: Any) -> Outcome:
-        """Run what is missing; see the class.
+        """Run the items that are not recorded yet; see the class.
 
         Args:
             settings: of the run; backend and options of other nodes are asked of them.
@@ -404,7 +404,7 @@ class ExperimentNode(Node):
         return reply
 
     def _process(self, topic: str) -> str:
-        """What tells the process of a node from one that is started later; '': unknown.
+        """Id of the process of a node, new for each start of the node; '': unknown.
 
         Args:
             topic: that only this node publishes.
@@ -593,7 +593,7 @@ class ExperimentNode(Node):
 
 
 def world_options(world: str, graph: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What the records say of the world: all that changes results.
+    """Options of the world for the records: all that changes results.
 
     Args:
         world: the node that is the world.
@@ -630,7 +630,7 @@ def _arm_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _spent(folder: Path, otherwise: msg.Usage) -> msg.Usage:
-    """What a run has spent, by its records; where these are on another machine, ``otherwise``."""
+    """Cost of a run by its records; ``otherwise`` where these are on another machine."""
     with contextlib.suppress(InputError):
         spent = RunStore(folder).run_info().get('spent')
         if spent is not None:

@@ -48,7 +48,7 @@ def fill_error(reply: Any, error: BaseException) -> Any:
 
 
 def error_text(error: BaseException) -> str:
-    """What to say of an exception, without secrets; of one not expected also its type."""
+    """The message of an exception without secrets; with its type, if it was not expected."""
     return without_secrets(text(str(error) if isinstance(error, SightplanError)
                                 else f'{type(error).__name__}: {error}'))
 

@@ -49,7 +49,7 @@ class OneGoal:
 
 
 _LEFT_S = 1.0
-"""Who is not on the graph for so long waits no more [s]."""
+"""A client that was not on the graph for so long is taken to be gone [s]."""
 _LOOK_S = 0.2
 
 

@@ -43,7 +43,7 @@ ABSTAINED = 'abstained'
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be done.
+    """A request of ``sightplan arm grasp``.
 
     Attributes:
         target: what to take, in words; '' with ``put_back``.
@@ -92,7 +92,7 @@ class GraspClient(Node):
         self._locate = ServiceCaller(self, Locate, names.LOCATE, names.GROUNDER)
 
     def grasp(self, request: Request, cancelled: Callable[[], bool]) -> dict[str, Any]:
-        """Do what is asked for.
+        """Carry out the request.
 
         Returns:
             ``cause`` and ``message`` of the report; ``region`` and ``probability`` of where the
@@ -139,7 +139,7 @@ class GraspClient(Node):
 
     def _found(self, request: Request, cancelled: Callable[[], bool],
                answer: dict[str, Any]) -> Region | None:
-        """Where the grounder takes the thing to be; None: not sure enough, as ``answer`` says."""
+        """The place of the thing by the grounder; None: not sure, and ``answer`` says why."""
         targets = [Target(request.target, Form.POINT)]
         asked = fill_targets(Locate.Request(
             accept=request.least, timeout_s=request.timeout_s,
@@ -184,7 +184,7 @@ def read_request(data: Mapping[str, Any]) -> Request:
 
 
 def _watch_stdin(cancel: threading.Event) -> None:
-    """Cancel when standard input ends: whoever asked is gone."""
+    """Cancel when standard input ends: the caller is gone."""
     def wait() -> None:
         sys.stdin.read()
         cancel.set()

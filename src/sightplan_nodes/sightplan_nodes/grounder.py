@@ -1,4 +1,4 @@
-"""The node ``grounder``: what holds in an image, and where things are, asked of a model."""
+"""The node ``grounder``: asks a model what holds in an image, and where things are."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NEXT_PICTURE_S = 5.0
 """Limit for the next picture of the camera, which sends many a second [s]."""
 
 _RESERVE = 0.1
-"""Of the time limit of ~/locate: so that what is known when asking has to end is still sent."""
+"""Fraction of the time limit of ~/locate that is kept for sending the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +53,18 @@ class GrounderSettings(BackendSettings):
 class LocateSettings(PointerSettings):
     """Parameters of ``~/locate``."""
 
-    depth: bool = param(True, 'Whether depth is used, where somebody publishes any')
+    depth: bool = param(True, 'Whether depth is used where it is published')
 
 
 class GrounderNode(BackendNode):
     """Answers questions about images, and says where things are in them, while active.
 
     Services: ``~/ground`` (Ground), ``~/locate`` (Locate) and ``~/tell_apart`` (TellApart). Of a
-    backend that cannot point, ``~/locate`` replies with an error that names those that can;
-    likewise ``~/tell_apart``, of one that cannot find all things. A request without a picture is
-    about the next one of ``camera/image_raw``. Depth of the picture is taken from
+    backend that cannot point, ``~/locate`` replies with an error that names those that can,
+    and so does ``~/tell_apart`` for a model that cannot find all things. A request without a
+    picture is about the next one of ``camera/image_raw``. Depth of the picture is taken from
     ``camera/depth/image_raw``, by its stamp, and its calibration from ``camera/camera_info``,
-    where somebody publishes any.
+    where they are published.
 
     Parameters: see GrounderSettings, and LocateSettings with the prefix ``locate.``. For the rest
     see BackendNode.
@@ -82,24 +82,24 @@ class GrounderNode(BackendNode):
         """Every backend answers questions."""
 
     def other_services(self) -> tuple[tuple[type, str, Work], ...]:
-        """Also of a backend that cannot point, so that a client is told why there is no place."""
+        """``~/locate`` and ``~/tell_apart``; a model that cannot point replies with an error."""
         return ((Locate, '~/locate', self._locate), (TellApart, '~/tell_apart', self._tell_apart))
 
     def subscribe(self, backend: Model) -> None:
-        """Also to depth that a backend points better with."""
+        """Subscribe to depth, too, if the model points or detects; contract in the base class."""
         super().subscribe(backend)
         if self._depth is None and self._locate_settings.depth and (
                 can_ask(backend, LocateQuery) or can_ask(backend, Detect)):
             self._depth = DepthImages(self)
 
     def reasoning(self) -> bool | None:
-        """As the prompt of the method has it, if the node was told the method."""
+        """Whether the prompt of the parameter ``method`` asks for reasons; None without one."""
         if not self.settings.method or not self.settings.domain:
             return None
         return asks_for_reasons(self.settings.method, self.settings.domain)
 
     def domain(self) -> str:
-        """As the parameter says."""
+        """The value of the parameter ``domain``."""
         return self.settings.domain
 
     def use(self, backend: Model) -> BackendGrounder:
@@ -174,7 +174,7 @@ class GrounderNode(BackendNode):
             asked, None if self._depth is None else self._depth.at)
 
     def depth_of(self, observation: Observation) -> NDArray[np.float32] | None:
-        """As ``~/locate`` has it; contract in the base class."""
+        """Depth from the camera's topic, if it is aligned with the picture; None without."""
         if observation.depth_m is None and self._depth is not None:
             observation = dataclasses.replace(
                 observation, depth_m=self._depth.at(observation.stamp_ns))

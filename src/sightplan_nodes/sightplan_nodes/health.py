@@ -65,7 +65,7 @@ exit codes: 0 all are healthy; 1 one is not; 2 bad usage.
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What was found out about a node.
+    """The state of a node.
 
     Attributes:
         node: its name, with its namespace.
@@ -92,7 +92,7 @@ class _Examiner:
         self._executor.shutdown()
 
     def examine(self, full_name: str) -> str:
-        """What was seen of a healthy node.
+        """The state of a healthy node.
 
         Args:
             full_name: namespace and name, from ``/``.
@@ -244,7 +244,7 @@ def check_discovery(timeout_s: float) -> Health:
 
 def listen(seconds: float, context: rclpy.context.Context | None = None,
            ) -> dict[str, frozenset[str]]:
-    """Whom each node hears, as it says itself.
+    """Names of the nodes that each node hears, by its own messages.
 
     Args:
         seconds: to listen [s]; each node says it once a second.

@@ -15,7 +15,7 @@ from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
 
 RATE_HZ = 100.0
-"""So often that an arm which holds when nothing came for 75 ms bears several lost ones."""
+"""Period of heartbeats [s]: an arm holds after 75 ms without one, so several may be lost."""
 
 
 class Beat:

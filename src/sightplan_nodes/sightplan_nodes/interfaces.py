@@ -1,6 +1,6 @@
-"""Who says what to whom: what each node publishes, subscribes to, serves and asks for.
+"""The topics, services and actions that each node publishes, subscribes to, serves and calls.
 
-``names`` has the names, this module who uses them, by the parameters a node is started with. The
+``names`` has the names, this module their users, by the parameters a node is started with. The
 permissions of SROS 2 are made of it (``policy``), and a test starts every node and compares. It
 needs no ROS: what is loaded here is the graph, the robot's file, and the rules of a suite.
 """
@@ -28,7 +28,7 @@ Values = Mapping[str, Value]
 
 
 class Verb(StrEnum):
-    """What a node does with a name; as SROS 2 calls it."""
+    """How a node uses a name, in the words of SROS 2."""
 
     PUBLISH = 'publish'
     SUBSCRIBE = 'subscribe'
@@ -39,7 +39,7 @@ class Verb(StrEnum):
 
 
 Interface = Mapping[tuple[Verb, str], str]
-"""What a node does with which name, and when: '' from its start (of a lifecycle node: from its
+"""How a node uses each name, and when: '' from its start (of a lifecycle node: from its
 activation) to its end, else words."""
 
 
@@ -53,11 +53,11 @@ _PARAMETERS = tuple(f'~/{name}' for name in (
 _BARE = _all(Verb.PUBLISH, '/parameter_events')
 _NODE = (_BARE | _all(Verb.PUBLISH, '/rosout')
          | _all(Verb.REPLY, '~/get_type_description', *_PARAMETERS))
-"""Of every node, by rclpy itself: log, parameters, types."""
+"""Names that rclpy itself gives every node: log, parameters, types."""
 _KEPT = (_NODE | _all(Verb.PUBLISH, names.DIAGNOSTICS)
          | _all(Verb.PUBLISH, names.PRESENCE, when='in a graph that is kept alive')
          | _all(Verb.SUBSCRIBE, names.PRESENCE, when='in a graph that is kept alive'))
-"""Of every node that ``spin.run`` runs."""
+"""Names of every node that ``spin.run`` runs."""
 _LIFECYCLE = _KEPT | _all(Verb.PUBLISH, '~/transition_event') | _all(Verb.REPLY, *(
     f'~/{name}' for name in ('change_state', 'get_state', 'get_available_states',
                              'get_available_transitions', 'get_transition_graph')))
@@ -71,7 +71,7 @@ def _reads_parameters(*nodes: str) -> dict[tuple[Verb, str], str]:
 
 
 def _introduces(*servers: str) -> dict[tuple[Verb, str], str]:
-    """Whom a node asks for nothing first (``calls.introduce``), so that it is known there."""
+    """Services that a node calls before its first request to a server (``calls.introduce``)."""
     return _all(Verb.REQUEST, *(f'{server}/get_parameter_types' for server in servers),
                 when='before its first request there')
 
@@ -79,7 +79,7 @@ def _introduces(*servers: str) -> dict[tuple[Verb, str], str]:
 # The nodes. Arguments: the node's parameters, and the values of the graph's arguments.
 
 def _world(node: str) -> dict[tuple[Verb, str], str]:
-    """What ``WorldNode`` offers."""
+    """The interface of ``WorldNode``."""
     return (_KEPT
             | _all(Verb.PUBLISH, names.CAMERA_IMAGE, names.CAMERA_LABELLED, names.CAMERA_INFO,
                    names.CAMERA_DEPTH)
@@ -88,7 +88,7 @@ def _world(node: str) -> dict[tuple[Verb, str], str]:
 
 
 def _arm_side(node: str) -> dict[tuple[Verb, str], str]:
-    """What ``ArmSide`` adds."""
+    """The names that ``ArmSide`` adds to a world."""
     return (_all(Verb.PUBLISH, names.arm_status(node), names.markers(node), names.JOINT_STATES,
                  names.SKILL_REPORT, names.gate_heartbeat(node), names.guarantees(node))
             | _all(Verb.SUBSCRIBE, names.arm_status(names.ARM_WATCHER), names.HEARTBEAT,
@@ -176,11 +176,11 @@ def _arm_watcher(parameters: Values, values: Values) -> Interface:
 
 _SEES = (_all(Verb.SUBSCRIBE, names.CAMERA_IMAGE, names.CAMERA_LABELLED)
          | _all(Verb.SUBSCRIBE, names.CAMERA_DEPTH, when='for a model that uses depth'))
-"""What a node subscribes to that takes pictures from the camera."""
+"""Subscriptions of a node that takes pictures from the camera."""
 
 
 def _backend(parameters: Values, *services: str) -> dict[tuple[Verb, str], str]:
-    """What ``BackendNode`` offers, and ground truth for oracles."""
+    """The interface of ``BackendNode``, and ground truth for oracles."""
     found = (_LIFECYCLE | _all(Verb.PUBLISH, '~/spending', names.HEARTBEAT)
              | _all(Verb.REPLY, '~/start_run', '~/ask', *services))
     backend = str(parameters.get('backend', 'embedded'))
@@ -317,11 +317,11 @@ _OF_NODES: Mapping[str, Callable[[Values, Values], Interface]] = {
     names.SYMBOLIC_PLANNER: _symbolic_planner, names.AGENT: _agent,
     names.METRICS_RECORDER: _metrics_recorder, names.EXPERIMENT: _experiment,
     names.RERUN_VIEWER: _rerun_viewer, 'bag_player': _bag_player}
-"""By executable of this package."""
+"""The function that gives the interface of a node, by executable of this package."""
 
 
 def of_node(spec: NodeSpec, values: Values) -> Interface:
-    """What a node of a graph does with which name, absolute, sorted.
+    """The interface of a node of a graph, with absolute names, sorted.
 
     Args:
         spec: the node.
@@ -343,26 +343,26 @@ def of_node(spec: NodeSpec, values: Values) -> Interface:
 OPERATOR_CONSOLE, GRASP, LIVE, HEALTH = 'operator_console', 'grasp', 'arm_live', 'health'
 
 def operator_console(world: str) -> Interface:
-    """What the console of an arm's operator does; ``world`` moves the arm."""
+    """The interface of the console of an arm's operator; ``world`` moves the arm."""
     return _absolute(_KEPT | _all(Verb.SUBSCRIBE, names.arm_status(world))
                      | _all(Verb.REQUEST, names.stop(world), names.rearm(world),
                             names.confirm(world)), '', OPERATOR_CONSOLE)
 
 
 def grasp(world: str) -> Interface:
-    """What ``sightplan arm grasp`` does; ``world`` moves the arm."""
+    """The interface of ``sightplan arm grasp``; ``world`` moves the arm."""
     return _absolute(_NODE | _all(Verb.REQUEST, names.LOCATE) | _introduces(names.GROUNDER, world)
                      | _all(Verb.CALL, names.GRASP_AT, when='once a place is known'), '', GRASP)
 
 
 def live(world: str) -> Interface:
-    """What ``sightplan arm check --live`` does where ``world`` moves the arm."""
+    """The interface of ``sightplan arm check --live``; ``world`` moves the arm."""
     return _absolute(_NODE | _all(Verb.REQUEST, names.arm_status(world), when='once it is found'),
                      '', LIVE)
 
 
 def health(nodes: Sequence[NodeSpec]) -> Interface:
-    """What the probe of some nodes does; its node has no log and no services."""
+    """The interface of the probe of some nodes; its node has no log and no services."""
     found = _BARE | _all(Verb.SUBSCRIBE, names.PRESENCE, when='while it shows who hears whom')
     for node in nodes:
         prefix = f'/{node.namespace}' if node.namespace else ''
@@ -379,7 +379,7 @@ def health(nodes: Sequence[NodeSpec]) -> Interface:
 
 
 def of_graph(graph: Graph, values: Values) -> dict[str, Interface]:
-    """What all nodes of a graph do, and what people start beside it, by full name.
+    """The interfaces of all nodes of a graph and of programs beside it, by full name.
 
     Args:
         graph: with the nodes that are wanted.
@@ -401,7 +401,7 @@ def of_graph(graph: Graph, values: Values) -> dict[str, Interface]:
 
 
 def _absolute(interface: Interface, namespace: str, node: str) -> Interface:
-    """With names from ``/``."""
+    """An interface with absolute names."""
     prefix = f'/{namespace}/' if namespace else '/'
 
     def name(given: str) -> str:

@@ -18,7 +18,7 @@ _REMEDY = ('a stop is kept there until a person re-arms the arm; set the paramet
 
 
 def default_latch_file(robot_file: Path, namespace: str) -> Path:
-    """Where the stop of an arm is kept: below XDG_STATE_HOME, or ~/.local/state.
+    """The folder where the stop of an arm is kept: below XDG_STATE_HOME, or ~/.local/state.
 
     Args:
         robot_file: the arm's configuration; its name stands for the arm.
@@ -31,7 +31,7 @@ def default_latch_file(robot_file: Path, namespace: str) -> Path:
 
 
 def latch_path(given: str, keeps: bool, robot_file: Path, namespace: str) -> Path | None:
-    """Where a stop is kept; None: nowhere.
+    """The file where a stop is kept; None: it is not kept.
 
     Args:
         given: parameter ``latch_file``: a path, '' for the default, or none.

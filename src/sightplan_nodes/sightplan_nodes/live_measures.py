@@ -1,4 +1,4 @@
-"""What is measured around an arm: rates, clocks, the controller_manager, the watcher."""
+"""Measurements around an arm: rates, clocks, the controller_manager, the watcher."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LiveMeasures:
                               clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def keep_pace(self, pace: Pace | None) -> None:
-        """From now on count in simulated time that waits; None: in the wall's."""
+        """Count in simulated time that waits from now on; None: in wall-clock time."""
         self._pace, self._clock = pace, time.monotonic if pace is None else pace.now_s
 
     # What comes.
@@ -85,7 +85,7 @@ class LiveMeasures:
     # What is made of it.
 
     def seen_of_watcher(self) -> WatcherSeen:
-        """What is known of the watcher."""
+        """The newest state of the watcher."""
         rate, status = self._beats.get(names.ARM_WATCHER), self.watcher
         age_s = (rate or Rate()).measured(self._clock()).age_s
         if status is None:

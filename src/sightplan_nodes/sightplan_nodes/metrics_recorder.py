@@ -142,11 +142,11 @@ def subscribe_to_events(node: Node, submit: Callable[[Callable[[], None]], objec
 
 
 _MANY_JOBS = 500
-"""So many jobs of a recorder that wait are told of."""
+"""A recorder with more waiting jobs than this says so."""
 
 
 class _Spending:
-    """What a run has spent on models: by earlier sessions, and as their nodes tell in this one.
+    """Cost of a run on models: of earlier sessions, and as the nodes report it in this one.
 
     That is more than the messages of the episodes tell: also what was spent on requests that
     failed or were not waited for. ``run.json`` has it at once, so that it outlives a crash.
@@ -160,7 +160,7 @@ class _Spending:
 
     @property
     def total(self) -> Usage | None:
-        """None: nobody counts."""
+        """The cost; None where the models do not count it."""
         known = [*self._nodes.values(), *([] if self._earlier is None else [self._earlier])]
         return sum(known[1:], known[0]) if known else None
 
@@ -219,7 +219,7 @@ class EpisodeRecording:
 
     @property
     def episode_id(self) -> str:
-        """Of this episode."""
+        """The state of this episode."""
         return self.spec.id
 
     def take(self, arrival: Arrival) -> None:
@@ -376,7 +376,7 @@ class MetricsRecorder(Node):
             self.get_logger().error('recording did not end in time')
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
-        """What is recorded, and how much waits for it; contract in Diagnosis."""
+        """Report the run that is recorded, and the waiting jobs; see ``Diagnosis``."""
         store, current, waiting = self._store, self._current, self._worker.waiting
         diagnosis.note(run=None if store is None else store.folder,
                        episode=None if current is None else current.episode_id,
@@ -457,7 +457,7 @@ class MetricsRecorder(Node):
         response.spent = MESSAGES.usage_to_msg(self._spending.total)
 
     def _agents(self) -> frozenset[bytes]:
-        """What tells the processes of agents apart that are on the graph."""
+        """Ids of the processes of agents that are on the graph."""
         return frozenset(bytes(end.endpoint_gid) for end in
                          self.get_publishers_info_by_topic(topics.AGENT_EPISODE))
 

@@ -63,18 +63,18 @@ HEARTBEAT = 'heartbeat'
 PACE = 'pace'
 """How far the time of simulated hardware may go (Heartbeat, its stamp), in its namespace."""
 PRESENCE = '/presence'
-"""Every node says every second that it is there, and whom it hears (Heartbeat)."""
+"""Topic on which every node publishes every second that it lives, and which nodes it hears."""
 DIAGNOSTICS = '/diagnostics'
 JOINT_STATES = 'joint_states'
 JOINT_COMMANDS = 'joint_commands'
-"""Where simulated hardware is told by real controllers where its joints are to be (JointState)."""
+"""Topic on which real controllers command the joints of simulated hardware (JointState)."""
 SKILL_REPORT = 'skill_report'
 
 NEEDED_SERVICES = {
     SIM_BRIDGE: f'{SIM_BRIDGE}/reset', ARM_BRIDGE: f'{ARM_BRIDGE}/reset', GROUNDER: GROUND,
     VLM_PLANNER: PROPOSE_PLAN, SYMBOLIC_PLANNER: PLAN, METRICS_RECORDER: START_RUN}
 NEEDED_ACTIONS = {SIM_BRIDGE: EXECUTE_SKILL, ARM_BRIDGE: EXECUTE_SKILL, AGENT: RUN_EPISODE}
-"""What others need of a node, by the node: a service, and an action."""
+"""The service, and the action, that other nodes need of a node, by the node."""
 
 AUTO = 'auto'
 SYMBOLIC, ARM = 'symbolic', 'arm'
@@ -138,7 +138,7 @@ def markers(world: str) -> str:
 
 
 def truth_service(world: str, hardware: str, given: str = AUTO) -> str:
-    """The service of ground truth (GetState), for whoever scores; '' where there is none.
+    """The service of ground truth (GetState) that scores use; '' where there is none.
 
     Args:
         world: node that is the world.

@@ -84,7 +84,7 @@ class Keys:
                 termios.tcsetattr(self._descriptor, termios.TCSADRAIN, self._before)
 
     def __iter__(self) -> Iterator[str]:
-        """What is typed, until the end of the input: characters, or lines with their end."""
+        """The input until its end: characters, or lines with their end."""
         pending = b''
         while True:
             try:
@@ -410,14 +410,14 @@ def describe(status: ArmStatus) -> list[str]:
 
 
 def _essence(status: ArmStatus) -> tuple[Any, ...]:
-    """What makes a status worth a new line; not each start and end of a motion."""
+    """The parts of a status that deserve a new line; starts and ends of motions do not."""
     at_work = status.moving and status.state == ArmStatus.ARMED
     return (status.state, status.cause, status.message, status.dry_run, status.ready or at_work,
             () if at_work else tuple(status.waiting_for), status.pending, status.pending_text)
 
 
 def _printable(text: str) -> str:
-    """Without control characters: texts of other nodes must not move the cursor."""
+    """A text without control characters: texts of other nodes must not move the cursor."""
     return ''.join(c if c.isprintable() else '\ufffd' for c in text)
 
 

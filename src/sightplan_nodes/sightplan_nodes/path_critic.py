@@ -91,7 +91,7 @@ class PathCriticNode(BackendNode):
         self._markers_pub = self.create_publisher(MarkerArray, '~/markers', qos.LATCHED)
 
     def subscribe(self, backend: Model) -> None:
-        """To nothing: its pictures are of paths, and of no camera."""
+        """Subscribe to nothing: pictures of paths come from no camera."""
 
     def check_backend(self, name: str) -> None:
         """Refuse a backend that neither reads tasks nor compares pictures."""

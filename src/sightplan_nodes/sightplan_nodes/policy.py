@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # what loads domains and robots is imported when it is needed
     from sightplan_nodes.interfaces import Interface
 
 VERSION = '0.2.0'
-"""Of the format: https://design.ros2.org/articles/ros2_access_control_policies.html."""
+"""Version of the format: https://design.ros2.org/articles/ros2_access_control_policies.html."""
 
 _EXAMPLES = """\
 examples:
@@ -50,7 +50,7 @@ class PolicyArguments:
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan security``."""
-    group = add_group(subparsers, 'security', 'who may speak on the graph: permissions of SROS 2',
+    group = add_group(subparsers, 'security', 'permissions of the nodes of a graph for SROS 2',
                       examples=_EXAMPLES)
     add_command(
         group, 'policy', policy, 'write the permissions of a graph, one enclave a node',
@@ -103,7 +103,7 @@ def policy_xml(interfaces: Mapping[str, Interface]) -> str:
 
 
 def _parts(interface: Interface) -> Iterator[ElementTree.Element]:
-    """A list of names for each verb; what is not used all the time has a comment."""
+    """A list of names for each verb; names that are not used all the time have a comment."""
     for verb, group in itertools.groupby(interface.items(), lambda item: str(item[0][0])):
         kind = _ELEMENTS[verb]
         part = ElementTree.Element(f'{kind}s', {verb: 'ALLOW'})

@@ -232,7 +232,7 @@ class RosWorld:
         return messages.with_knowledge(seen, self._view(seen.stamp_ns))
 
     def _view(self, stamp_ns: int) -> msg.Observation:
-        """What the world says of an observation, by its time; 0: of the newest."""
+        """The world's knowledge about the observation of a time [ns]; 0: about the newest."""
         reply: GetView.Response = self._get_view.checked(
             GetView.Request(stamp=MESSAGES.time_to_msg(stamp_ns)), self._deadlines.observe_s,
             self._cancelled)
@@ -328,7 +328,7 @@ class RosPlanner(_Client):
 
 @dataclass(frozen=True, slots=True)
 class TruthSettings:
-    """Where ground truth is: parameters of the recorder, and of models that may be oracles."""
+    """Parameters that say where ground truth is, of the recorder and of models that need it."""
 
     world: str = param(names.SIM_BRIDGE, 'Node that is the world', choices=names.WORLDS)
     hardware: str = param(names.REAL, 'What arm_bridge moves: a real robot or a simulated one',
@@ -369,7 +369,7 @@ class RosTruth(_Client):
         return messages.state_from_msg(self._read(stamp_ns or 0).state)
 
     def last_outcome(self) -> str:
-        """What really became of the last action; contract in the port."""
+        """The true outcome of the last action; contract in the port."""
         return str(self._read(self._outcome_stamp_ns).last_outcome)
 
     def _read(self, stamp_ns: int) -> GetState.Response:
@@ -388,7 +388,7 @@ class RosPrivileged(_Client):
         self._timeout_s = timeout_s
 
     def provide(self, observation: Observation) -> Mapping[Atom, bool]:
-        """Facts about what is out of view; contract in the port."""
+        """Facts about objects out of view; contract in the port."""
         request = GetView.Request(stamp=MESSAGES.time_to_msg(observation.stamp_ns))
         reply = self._call(request, self._timeout_s)
         return messages.facts_from_msg(reply.observation.privileged_facts)

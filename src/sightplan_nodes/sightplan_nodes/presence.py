@@ -1,4 +1,4 @@
-"""Each node says every second that it is there, and whom it hears; part of ``keep_alive``.
+"""Each node publishes every second that it lives and which nodes it hears; see ``keep_alive``.
 
 ``spin.run`` adds this to every node of a graph that is kept alive (``sightplan up --keep-alive``),
 and of no other; nodes do not know of it. It works in a thread of its own, beside the executor: a
@@ -31,7 +31,7 @@ _SLICE_S = 0.2  # the thread looks so often whether it is to end
 
 
 class Ears:
-    """Whom a node hears, and what is lost of it by what it and the others say.
+    """The nodes that a node hears, and connections that are lost by its and their messages.
 
     Not thread-safe, and without ROS.
 
@@ -40,14 +40,14 @@ class Ears:
     """
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nobody was heard; ``clock`` counts seconds."""
+        """Begin without any node heard; ``clock`` counts seconds."""
         self.name, self._clock = name, clock
         self._heard_at: dict[str, float] = {}
         self._hearing = Hearing(clock)
         self._alone_since: float | None = None
 
     def hear(self, node: str, hears: list[str]) -> None:
-        """Another node says that it is there, and whom it hears."""
+        """Take a presence message of another node."""
         if node != self.name:
             self._heard_at[node] = self._clock()
             self._hearing.note(node, hears)
@@ -58,18 +58,18 @@ class Ears:
         self._hearing.forget(node)
 
     def ages(self) -> dict[str, float]:
-        """Who is heard now, and how long ago last [s], by name."""
+        """Ages of the last messages of the nodes that are heard now [s], by name."""
         now = self._clock()
         return {node: now - at for node, at in sorted(self._heard_at.items())
                 if now - at <= HEARD_S}
 
     def others(self) -> dict[str, frozenset[str]]:
-        """Whom those hear that are heard now, as they say."""
+        """The nodes that each node hears which is heard now, by its own messages."""
         table = self._hearing.table()
         return {node: table[node] for node in self.ages() if node in table}
 
     def complaints(self) -> list[str]:
-        """What is lost for good between this node and others, in words."""
+        """Descriptions of connections to other nodes that are lost for good."""
         ages, now = self.ages(), self._clock()
         if ages or not self._heard_at:
             self._alone_since = None
@@ -177,7 +177,7 @@ class Presence:
         self._complained = about
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
-        """Add whom the node hears, and how long ago last, and what is lost."""
+        """Add the nodes that are heard, the ages of their messages, and lost connections."""
         diagnosis.note(hears_s_ago={name: round(age, 1) for name, age in self._ages.items()})
         for complaint in self._complaints:
             diagnosis.error(complaint)

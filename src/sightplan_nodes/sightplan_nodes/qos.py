@@ -25,7 +25,7 @@ kilobytes, and a thousand of them would stay in memory."""
 LATCHED = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1,
     reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-"""For whoever wants the last value only, whenever he joins (a viewer of belief or plan)."""
+"""For subscribers that want the last value only, whenever they join (belief, plan)."""
 
 CLOCK = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1,
@@ -53,15 +53,15 @@ node look alive. Depth: several nodes share the topic."""
 PRESENCE = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=100,
     reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
-"""Who is there, from all nodes of a graph. As heartbeats; deep, so that all of a large graph fit
+"""Presence messages of all nodes of a graph. As heartbeats; deep, so that all of a large graph fit
 in however late a node gets to them."""
 
 DIAGNOSTICS = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=10,
     reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
-"""As all publishers of /diagnostics, and who looks at it, expect."""
+"""The quality of service that publishers and viewers of /diagnostics expect."""
 
 NEWEST = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1,
     reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
-"""For whoever wants the newest value from now on: what was said before he came is of no use."""
+"""For subscribers that want new values only: earlier ones are of no use to them."""

@@ -279,7 +279,7 @@ def answers_from_response(response: Any, questions: Sequence[Question]) -> list[
 
 def fill_targets(request: Any, targets: Sequence[Target], settings: PointerSettings | None = None,
                  start: Point | None = None) -> Any:
-    """Write what to find into a request of Locate; returns it.
+    """Write targets into a request of Locate; returns the request.
 
     Args:
         request: what to fill.
@@ -303,7 +303,7 @@ def fill_targets(request: Any, targets: Sequence[Target], settings: PointerSetti
 
 
 def targets_from_request(request: Any) -> list[Target]:
-    """What to find by a request of Locate.
+    """The targets of a request of Locate.
 
     Raises:
         InputError: its form is unknown.
@@ -313,7 +313,7 @@ def targets_from_request(request: Any) -> list[Target]:
 
 
 def fill_found(response: Any, found: Sequence[Found]) -> Any:
-    """Write where things are into a response of Locate; returns it."""
+    """Write places into a response of Locate; returns the response."""
     response.found = [msg.Located(
         target=text(thing.target.text), regions=[MESSAGES.region_to_msg(r) for r in thing.regions],
         probability=messages.probability_to_msg(thing.probability), sure=thing.sure,
@@ -323,7 +323,7 @@ def fill_found(response: Any, found: Sequence[Found]) -> Any:
 
 
 def found_from_response(response: Any, targets: Sequence[Target]) -> list[Found]:
-    """Where things are, by a response of Locate.
+    """The places in a response of Locate.
 
     Raises:
         InputError: there is not one place per target, or a region cannot be read.

@@ -193,7 +193,7 @@ class ModelClient:
 
 
 class RosModel(ModelClient):
-    """The model of another node: whoever has a ``Model`` need not know that it is elsewhere.
+    """The model of another node: callers use it like one of their own process.
 
     Yes/no questions go through the node's service ``~/ground``, all other queries, also of kinds
     of other packages, through ``~/ask``; see ``query_messages``.
@@ -201,7 +201,7 @@ class RosModel(ModelClient):
     Attributes:
         accepts: kinds of queries that it answers; every kind until ``wait_until_there`` has asked
             the node.
-        traits: what is known of the model; likewise.
+        traits: what is known of the model; the usual ones until then.
         answers: how replies to yes/no questions are read, a name in ``grounding.PARSERS``.
     """
 

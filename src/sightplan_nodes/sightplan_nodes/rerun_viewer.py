@@ -108,7 +108,7 @@ class RerunViewer(Node):
             self.get_logger().warning('the recording could not be finished in time')
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
-        """Where it shows, and how much waits for it; contract in Diagnosis."""
+        """Report the target and the number of waiting events; see ``Diagnosis``."""
         diagnosis.note(target=self._settings.target, jobs_waiting=self._worker.waiting)
 
     # In the worker's thread.

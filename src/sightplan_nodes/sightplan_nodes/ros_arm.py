@@ -41,7 +41,7 @@ from sightplan_nodes.controllers import ControllerState, NoController
 TOPIC, ACTION, AUTO = 'topic', 'action', 'auto'
 
 LATENCY_S = 0.1
-"""So long an image may be under way from the camera to here [s]."""
+"""Longest time of an image from the camera to this node [s]."""
 
 REPEATED_S = 1.0
 """A driver that repeats one image for longer is taken for one that hangs [s]."""
@@ -233,7 +233,7 @@ class RosArm:
         return self._trajectories.missing() or self._controller.missing()
 
     def missing(self) -> str:
-        """What is not known of the arm yet, for people; '' if all is."""
+        """Description of what is not known about the arm yet; '' if everything is."""
         with self._lock:
             missing, topic = self._missing(), self._topic
             if not missing:
@@ -318,7 +318,7 @@ class _Channel(Protocol):
         """
 
     def missing(self) -> str:
-        """Why nobody would take it, with the remedy; '' if somebody would."""
+        """Why no controller would take it, with the remedy; '' if one would."""
 
 
 class _Topic:
@@ -399,7 +399,7 @@ class _Action:
             self._trouble(f'the controller refused a goal of {self._name}')
 
     def _result(self, future: Any, number: int) -> Any:
-        """What has come of a call; None if nothing has, which is told."""
+        """The reply to a call; None without one, which is logged."""
         try:
             return future.result()
         except Exception as error:
@@ -511,7 +511,7 @@ class RosCamera:
         return self._decode(found)
 
     def missing(self) -> str:
-        """What has not come yet, for people; '' if all has."""
+        """Description of the topics that are still silent; '' if none is."""
         with self._arrived:
             missing = [self.topics[part] for part, kept in self._kept.items() if not kept]
         return f'nothing has come on {", ".join(missing)}: start the driver' if missing else ''
@@ -577,7 +577,7 @@ class RosCamera:
         return max(_PAIRED_NS, round(_PAIRED_PART * float(np.median(steps))) if len(steps) else 0)
 
     def _state(self, after_ns: int, began: float) -> str:
-        """What came since, for people. The lock is held."""
+        """Description of the messages since then. The lock is held."""
         came = {part: [stamp_ns for stamp_ns, (_, when) in kept.items() if when >= began]
                 for part, kept in self._kept.items()}
         if self._kept['info']:

@@ -70,7 +70,7 @@ class SimBridgeSettings:
                            'physics', choices=(names.SYMBOLIC, names.ARM))
     driven: bool = param(False, 'Whether others move the simulated arm, through the topics of its '
                          'controllers; otherwise that begins when one of them appears')
-    lockstep: bool = param(False, "Whether a simulated arm's time waits for whoever is late, so "
+    lockstep: bool = param(False, "Whether a simulated arm's time waits for late nodes, so "
                            'that a busy machine slows it down instead of ending motions')
     clock_hz: float = param(50.0, 'Rate of /clock [Hz]', low=1.0, high=1000.0)
 
@@ -86,7 +86,7 @@ class CameraSettings:
 
 
 class SimWorld(World, TruthSource, Protocol):
-    """What a simulated world offers: the two ports.
+    """A simulated world, which implements two ports.
 
     A world that may draw labels into its pictures says so by an attribute ``labels`` that is
     true; one without it never does. A world that knows the calibration of its pictures has a
@@ -128,7 +128,7 @@ class _Episode:
                        if granted else None)
 
     def scene(self, outcome: str = '') -> tuple[Observation, Moment]:
-        """What the world shows now, and what is true in it; not stamped yet.
+        """The picture and the true state of the world now; not stamped yet.
 
         Raises:
             WorldError: the world does not show itself, or otherwise than it says.
@@ -147,7 +147,7 @@ class _Episode:
 
 
 def _uncalibrated(shape: tuple[int, ...], frame_id: str) -> CameraInfo:
-    """What sensor_msgs has for a camera that is not calibrated: K is zero."""
+    """The message of sensor_msgs for a camera that is not calibrated: K is zero."""
     info = CameraInfo(height=shape[0], width=shape[1])
     info.header.frame_id = frame_id
     return info
@@ -171,7 +171,7 @@ def _labels(world: SimWorld) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What the camera's topics repeat."""
+    """The messages that the camera's topics repeat."""
 
     info: CameraInfo
     raw: Image
@@ -180,7 +180,7 @@ class _Frame:
 
 
 class History:
-    """What was true when; world times come from the node's own clock."""
+    """The true states by world time, which comes from the node's own clock."""
 
     def __init__(self, limit: int = _HISTORY) -> None:
         """Keep the last ``limit`` moments."""
@@ -306,7 +306,7 @@ class SimBridge(WorldNode):
         self.worker.close()
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
-        """As in the base class, and how its arm is."""
+        """Report also the state of the arm; see the base class."""
         super().diagnose(diagnosis)
         diagnosis.note(world_s=self.now_ns() / 1e9)
         if self._side is not None:
@@ -336,7 +336,7 @@ class SimBridge(WorldNode):
             self._side.cancelled(why)
 
     def view(self, request: GetView.Request, response: GetView.Response) -> GetView.Response:
-        """What was in view at a world time."""
+        """The objects in view at a world time."""
         return self._answerer(_fill_view)(request, response)
 
     def _answerer(self, fill: Callable[[Moment, Any], None]) -> Callable[[Any, Any], Any]:
@@ -354,7 +354,7 @@ class SimBridge(WorldNode):
         return answer
 
     def _at_goal(self, moment: Moment) -> Moment:
-        """What would be true at the goal.
+        """The true state at the goal.
 
         Raises:
             WorldError: the episode does not show its goal.
@@ -525,7 +525,7 @@ class SimBridge(WorldNode):
         return fill
 
     def is_untouched(self) -> bool:
-        """Whether nobody else moves the arm, if there is one, and it is ready."""
+        """Whether the arm, if there is one, is ready and moved by no other client."""
         return not self._driven and (self._side is None or self._side.is_ready())
 
     def act(self, action: Action) -> Callable[[], tuple[Feedback, int]]:
@@ -564,7 +564,7 @@ _NOT_OPTIONS = {
 
 
 def _request(domain: Domain, name: str) -> LoadProblem.Request:
-    """What asks for a problem of a domain by its name.
+    """A request for a problem of a domain by its name.
 
     Raises:
         InputError: there is none.
@@ -576,7 +576,7 @@ def _request(domain: Domain, name: str) -> LoadProblem.Request:
 
 
 def _refuse_settings_of_arms(node: WorldNode) -> None:
-    """Settings of an arm do nothing without one; whoever gives them believes otherwise.
+    """Refuse settings of an arm where there is none.
 
     Raises:
         InputError: one is given, and is not what it is anyway.

@@ -87,7 +87,7 @@ class SimulatedHardware:
         self._threads[0].start()
 
     def close(self) -> None:
-        """No more pictures, no more joint states."""
+        """Stop publishing pictures and joint states."""
         self._closing.set()
         for thread in self._threads:
             thread.join(5.0)
@@ -103,7 +103,7 @@ class SimulatedHardware:
                 raise WorldError(f'the camera process has drawn no picture within {timeout_s:g} s')
 
     def leave_to_others(self) -> None:
-        """From now on others command the arm.
+        """Let other nodes command the arm from now on.
 
         Raises:
             InputError: the world has no live pictures, which they would need.
@@ -282,13 +282,13 @@ class _NoSkills:
 
 
 def _numbered(frame_id: str) -> tuple[str, int]:
-    """Who sent a command, and its number; 0: it has none."""
+    """Sender of a command, and its number; 0: it has none."""
     node, _, number = frame_id.rpartition(' ')
     return (node, int(number)) if number.isdecimal() else (frame_id, 0)
 
 
 def _order(message: JointTrajectoryMsg, joints: list[str]) -> list[int]:
-    """Where each of the joints stands in a message.
+    """Indices of the joints in a message.
 
     Raises:
         WorldError: it has others.

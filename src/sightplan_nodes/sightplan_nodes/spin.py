@@ -41,7 +41,7 @@ PARENT_VARIABLE = 'SIGHTPLAN_PARENT_PID'
 
 _PR_SET_PDEATHSIG = 1
 SWITCH_S = 0.0005
-"""So long a thread keeps another one waiting [s]: a request goes from thread to thread, and
+"""Time for which a thread keeps another one waiting [s]: a request goes from thread to thread, and
 Python's own 5 ms at each turn would be most of what it costs."""
 
 
@@ -152,7 +152,7 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
 
 
 def _keep_alive(node: Node, status: NodeStatus) -> list[Any]:
-    """What lets a launcher find out whether the node hears its peers, where one wants to know."""
+    """Presence messages of the node, if the launcher asks for them; else nothing."""
     if not os.environ.get(KEEP_ALIVE_VARIABLE):
         return []
     from sightplan_nodes.presence import Presence

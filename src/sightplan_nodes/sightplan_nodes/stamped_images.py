@@ -19,11 +19,11 @@ from sightplan_nodes.calls import run_in_executor
 from sightplan_nodes.failures import dropping
 
 _MOST_IMAGES, _MOST_BYTES = 60, 64 * 2**20
-"""At most so much is kept of a topic."""
+"""Largest number of images, and of bytes, that are kept of a topic."""
 _STAMP_BYTES = 12
 """Length of a serialized message's beginning, up to the end of its stamp."""
 _WAIT_S = 2.0
-"""For an image that is on its way [s]."""
+"""Limit for an image that is still on its way [s]."""
 
 
 @dataclass
@@ -87,7 +87,7 @@ class StampedImages:
         Args:
             stamp_ns: its stamp [ns].
             within_ns: how far the stamp of another one may be from it [ns].
-            timeout_s: limit for an image that has not come yet, where somebody publishes any [s].
+            timeout_s: limit for an image that has not come yet, where images are published [s].
 
         Returns:
             None: there is none of that time.

@@ -23,7 +23,7 @@ from sightplan_nodes.failures import error_text
 BUSY_S = 5.0
 """An executor that has not turned for so long answers nobody [s]; it turns twice a second."""
 PERIOD_S = 1.0
-"""So often a node says how it is [s]."""
+"""Period of diagnostics [s]."""
 
 
 def full_name(node: Node) -> str:

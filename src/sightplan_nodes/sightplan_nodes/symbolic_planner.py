@@ -70,7 +70,7 @@ class SymbolicPlannerNode(Node):
         self._heartbeats.close()
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
-        """Who waits for a plan; contract in Diagnosis."""
+        """Report the number of waiting requests; see ``Diagnosis``."""
         diagnosis.note(jobs_waiting=self._worker.waiting)
 
     def _plan(self, request: Plan.Request, response: Plan.Response, limit_s: float) -> None:

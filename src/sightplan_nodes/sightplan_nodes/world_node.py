@@ -1,4 +1,4 @@
-"""What every node that is the world offers: names, types and the way of one request at a time."""
+"""Base of every node that is the world: its interface, with one request at a time."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class WorldNode(Node):
             cancel_callback=self._cancel, result_timeout=RESULT_KEPT_S))
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
-        """What the world shows and does; a subclass adds to it. Contract in Diagnosis."""
+        """Report the episode and the request under way; a subclass adds more; see Diagnosis."""
         problem = self._problem
         diagnosis.note(episode=None if problem is None else problem.episode_id,
                        problem=None if problem is None else problem.problem,
@@ -125,7 +125,7 @@ class WorldNode(Node):
         """
 
     def keep(self, problem: LoadProblem.Request) -> LoadProblem.Request:
-        """What to keep of a problem, for an episode that is begun once more."""
+        """The data of a problem that an episode needs when it is begun once more."""
         return problem
 
     @abstractmethod
@@ -164,17 +164,17 @@ class WorldNode(Node):
 
     @abstractmethod
     def view(self, request: GetView.Request, response: GetView.Response) -> GetView.Response:
-        """What is in view."""
+        """The objects that are in view."""
 
     def is_untouched(self) -> bool:
         """Whether an episode may begin in the world that was built; in the worker's thread."""
         return True
 
     def cancelled(self, why: str) -> None:
-        """What is under way (action or building) shall not go on; it may end all the same."""
+        """Ask the request under way (action or building) to stop; it may still end normally."""
 
     def check_cancelled(self) -> None:
-        """Raise CancelledError if nobody waits any more for what the worker sees to."""
+        """Raise CancelledError if no client waits any more for the request under way."""
         if self._unwanted.is_set():
             raise CancelledError('the action was cancelled before it began')
         if self._given_up.is_set():
@@ -184,7 +184,7 @@ class WorldNode(Node):
 
     def create_subscription(self, msg_type: Any, topic: str, callback: Callable[..., Any],
                             qos_profile: Any, **options: Any) -> Any:
-        """As in the base class, but a message that cannot be taken is dropped.
+        """Create a subscription that drops messages which cannot be read.
 
         What leaves a callback ends the node, and others' messages must not end what looks after
         an arm.
@@ -293,7 +293,7 @@ class WorldNode(Node):
 
     def _act(self, carry_out: Callable[[Any], Callable[[Any], None]],
              goal: Any) -> Callable[[Any], None]:
-        """In the worker's thread, where a goal may have waited."""
+        """Run a goal in the worker's thread, where it may have waited."""
         self.check_cancelled()
         self._built = False
         return carry_out(goal)
