@@ -10,7 +10,10 @@ import pytest
 
 pytest_plugins = ('browser',)
 
-hypothesis.settings.register_profile('sightplan', deadline=None, print_blob=True)
+# Each run draws other examples, so that few at a time search as far in the end; many at once:
+# --hypothesis-profile=thorough
+hypothesis.settings.register_profile('sightplan', deadline=None, print_blob=True, max_examples=30)
+hypothesis.settings.register_profile('thorough', deadline=None, print_blob=True, max_examples=500)
 hypothesis.settings.load_profile('sightplan')
 
 

@@ -533,7 +533,7 @@ def test_replies_without_an_answer_never_score(
 
 
 @every_samples_suite
-@settings(max_examples=300, deadline=None,
+@settings(max_examples=100, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(text=st.text(st.characters(exclude_categories=['L', 'N']), max_size=200))
 def test_replies_without_a_letter_or_digit_never_score(
@@ -544,7 +544,7 @@ def test_replies_without_a_letter_or_digit_never_score(
 
 
 @every_samples_suite
-@settings(max_examples=300, deadline=None,
+@settings(max_examples=100, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(text=st.text(max_size=200))
 def test_any_reply_is_read_or_unread(name: str, data: Callable[[str], Path], text: str) -> None:

@@ -119,7 +119,7 @@ configurations = st.tuples(st.integers(1, 3), st.integers(1, 4)).flatmap(
                     for i in range(size[0]))))] * 2))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(configurations)
 def test_exact_search_agrees_with_breadth_first_search(pair) -> None:
     plan = shortest_plan(*pair)

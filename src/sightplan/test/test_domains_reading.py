@@ -166,7 +166,7 @@ edits = st.lists(st.tuples(st.integers(0, len(GOOD)), st.integers(0, 8), st.samp
                  min_size=1, max_size=4)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(edits)
 def test_mutilated_files_give_a_problem_or_a_problem_error(changes) -> None:
     text = GOOD
@@ -300,7 +300,7 @@ def test_domains_that_cannot_be_used(name: str) -> None:
     assert str(caught.value).startswith('d.pddl:3: ') and words in str(caught.value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, len(DOMAIN.pddl)), st.integers(0, 8),
                           st.sampled_from(TOKENS)), min_size=1, max_size=4))
 def test_mutilated_domains_give_a_schema_or_a_domain_error(changes) -> None:

@@ -514,7 +514,7 @@ random_lines = st.fixed_dictionaries(
      'last_observation': words([None, {'image_id': 'x', 'stamp_ns': 1}])})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(random_lines)
 def test_any_line_has_exactly_one_cause(line):
     before = json.dumps(line)

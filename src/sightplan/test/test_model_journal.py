@@ -196,7 +196,7 @@ def test_a_full_disk_leaves_whole_lines(journal):
     assert journal.path.read_bytes().endswith(b'}\n')
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.binary(max_size=60) | st.lists(OBJECTS.map(json.dumps) | st.text(max_size=9),
                                          max_size=4).map(lambda lines: '\n'.join(lines).encode()))
 def test_any_bytes_are_read_or_refused(raw):

@@ -207,7 +207,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 KINDS = st.sampled_from(['.mcap', 'z.mcap', '.db3', 'm.db3', '.db3.zstd'])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(kind=KINDS, flips=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1,
                                   max_size=8), cut=st.floats(0.2, 1.0) | st.just(1.0))
 def test_flipped_bytes_are_survived(tmp_path_factory: pytest.TempPathFactory,
@@ -223,7 +223,7 @@ def test_flipped_bytes_are_survived(tmp_path_factory: pytest.TempPathFactory,
     shutil.rmtree(path.parent)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(kind=KINDS, garbage=st.binary(max_size=3000), keep=st.integers(0, 1500))
 @example(kind='.db3', garbage=b'', keep=100)
 @example(kind='.mcap', garbage=b'', keep=8)

@@ -16,10 +16,14 @@ from sightplan_report.tables import make_tables
 
 pytest.importorskip('torch')
 
-EMBEDDED = make_backend('embedded', {})
-LOCATOR, DETECTOR, PATHS = (
-    part_name(EMBEDDED, kind) for kind in (Locate, Detect, Choose))
 SMALL = {'count': 1}
+
+
+@pytest.fixture(scope='module')
+def parts():
+    """The names of what the embedded model answers with, by kind of query."""
+    embedded = make_backend('embedded', {})
+    return {kind: part_name(embedded, kind) for kind in (Locate, Detect, Choose)}
 
 
 class Planner(ModelByKind):
@@ -50,31 +54,32 @@ def models_of(folder, given=None, **settings):
     return {line['model'] for line in lines}, named
 
 
-@pytest.mark.parametrize(('settings', 'model'), [
-    ({'suite': 'point_it_out', 'split': 's1', 'method': 'ask', 'suite_options': SMALL}, LOCATOR),
+@pytest.mark.parametrize(('settings', 'kind'), [
+    ({'suite': 'point_it_out', 'split': 's1', 'method': 'ask', 'suite_options': SMALL}, Locate),
     ({'suite': 'point_it_out', 'split': 's2', 'method': 'votes', 'suite_options': SMALL},
-     LOCATOR),
+     Locate),
     ({'suite': 'grounded_plan', 'split': 'short', 'method': 'grounded_plan',
-      'suite_options': SMALL}, DETECTOR),
-    ({'suite': 'patheval', 'split': 'segments', 'method': 'ask', 'episodes': 2}, PATHS),
-    ({'suite': 'patheval', 'split': 'test', 'method': 'compare', 'episodes': 2}, PATHS)])
-def test_a_part_of_the_embedded_model_is_named_where_it_replied(tmp_path, settings, model):
-    assert models_of(tmp_path, **settings) == ({model}, model)
+      'suite_options': SMALL}, Detect),
+    ({'suite': 'patheval', 'split': 'segments', 'method': 'ask', 'episodes': 2}, Choose),
+    ({'suite': 'patheval', 'split': 'test', 'method': 'compare', 'episodes': 2}, Choose)])
+def test_a_part_of_the_embedded_model_is_named_where_it_replied(tmp_path, parts, settings, kind):
+    assert models_of(tmp_path, **settings) == ({parts[kind]}, parts[kind])
 
 
-def test_a_model_that_is_recorded_is_named_too(tmp_path):
+def test_a_model_that_is_recorded_is_named_too(tmp_path, parts):
     assert models_of(tmp_path, suite='point_it_out', split='s1', method='ask', record=True,
-                     suite_options=SMALL) == ({LOCATOR}, LOCATOR)
+                     suite_options=SMALL) == ({parts[Locate]}, parts[Locate])
 
 
 @pytest.mark.parametrize(('method', 'options', 'model'), [
     ('ask', {}, 'planner@1'),
-    ('decoupled', {'grasps': 'embedded'}, f'planner@1 + {LOCATOR}'),
-    ('set_of_marks', {'marks': 'embedded'}, f'{DETECTOR} + planner@1')])
-def test_all_models_are_named_that_had_a_part_in_a_reply(tmp_path, method, options, model):
+    ('decoupled', {'grasps': 'embedded'}, 'planner@1 + {Locate}'),
+    ('set_of_marks', {'marks': 'embedded'}, '{Detect} + planner@1')])
+def test_all_models_are_named_that_had_a_part_in_a_reply(tmp_path, parts, method, options, model):
     named, exact = models_of(tmp_path, Planner(), suite='grounded_plan', split='short',
                              backend='noisy_oracle', method=method, method_options=options,
                              suite_options=SMALL)
+    model = model.format(**{kind.__name__: name for kind, name in parts.items()})
     assert named == {model} and 'planner@1' in exact
 
 
@@ -101,11 +106,11 @@ def test_what_asks_no_model_names_none(tmp_path):
                      suite_options=SMALL) == ({''}, '')
 
 
-def test_an_episode_names_what_told_its_things_apart():
+def test_an_episode_names_what_told_its_things_apart(parts):
     image = np.zeros((48, 64, 3), np.uint8)
     for domain in ('tabletop', 'blocksworld'):
         grounder = BackendGrounder(make_backend('embedded', {'domain': domain}))
-        assert grounder.tell_apart(Observation(image)).model == DETECTOR
+        assert grounder.tell_apart(Observation(image)).model == parts[Detect]
 
 
 def test_a_run_depends_on_the_weights_of_what_points():

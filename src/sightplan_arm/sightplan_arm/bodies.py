@@ -29,6 +29,7 @@ EPA), but the proof does not rest on them: a wrong one only proves less.
 
 from __future__ import annotations
 
+import functools
 import os
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
@@ -474,6 +475,16 @@ class Bodies:
                     f'{1e3 * nearest.max():.1f} mm, so that every motion would be refused: give '
                     'the pair less (safety.bodies.pairs)')
         return tuple(joined)
+
+
+@functools.lru_cache(maxsize=4)
+def bodies_of(robot: RobotConfig, kinematics: Kinematics) -> Bodies:
+    """The solids of an arm, made once for each robot that was read.
+
+    Raises:
+        InputError: see Bodies.
+    """
+    return Bodies(robot, kinematics)
 
 
 class _Scene:

@@ -15,7 +15,7 @@ import pinocchio
 from numpy.typing import NDArray
 
 from sightplan.model import InputError
-from sightplan_arm.bodies import Bodies, Conflict
+from sightplan_arm.bodies import Conflict, bodies_of
 from sightplan_arm.config import RobotConfig
 from sightplan_arm.hardware import ArmStoppedError, JointTrajectory, Vector
 from sightplan_arm.surroundings import HELD, NOTHING, OBSTACLES, SIDES, TABLE, Around
@@ -57,7 +57,7 @@ class Limits:
         self._points = robot.safety.points
         self._max_points, self._max_duration_s = max_points, max_duration_s
         self._reach = reaches(robot)  # (F, N)
-        self.bodies = Bodies(robot, kinematics)
+        self.bodies = bodies_of(robot, kinematics)
         self._file = robot.file
         order = np.arange(len(robot.arm.joints))
         # The later of two joints bounds the second derivative by their angles.

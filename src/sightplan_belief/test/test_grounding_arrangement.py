@@ -47,7 +47,7 @@ tables = st.integers(1, 4).flatmap(lambda n: st.integers(n, 5).flatmap(lambda m:
         lambda values: np.array(values, float).reshape(n, m))))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(tables, st.integers(1, 40))
 def test_k_best_is_brute_force(table, count):
     n, m = table.shape

@@ -246,7 +246,7 @@ def rule_lines(draw) -> str:
 ATOMS = instantiate(Constraints(), KITCHEN, OBJECTS).atoms
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(rule_lines(), st.lists(st.frozensets(st.sampled_from(ATOMS)), min_size=1, max_size=4),
        st.frozensets(st.sampled_from(ATOMS), max_size=5))
 def test_a_theory_means_what_its_rule_says(line: str, states: list[State], never: State) -> None:

@@ -215,7 +215,7 @@ def test_templates_give_each_rule_once_and_only_fitting_ones() -> None:
 # ---------------------------------------------------------------------------------- counting
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(rule_lines(), st.lists(st.frozensets(st.sampled_from(ATOMS)), min_size=1, max_size=6))
 def test_counts_agree_with_the_theory(line, states) -> None:
     try:

@@ -47,7 +47,7 @@ class Arguments:
     """Arguments of ``sightplan bench robustness``."""
 
     count: int = option(COUNT, 'spoilt inputs; kinds and their readers take turns')
-    seed: int = option(0, 'one seed always gives the same inputs', metavar='S')
+    seed: int = option(0, 'one seed gives one version the same inputs', metavar='S')
     first: int = option(
         0, 'number of the first spoilt input; good ones are read, too, where it is 0')
     only: tuple[str, ...] = option(

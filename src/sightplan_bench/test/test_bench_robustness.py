@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from sightplan import cli
 from sightplan.model import InputError
 from sightplan_bench import robustness
-from sightplan_bench.hostile import catalogue, mutations, workers
+from sightplan_bench.hostile import catalogue, spoiling, workers
 from sightplan_bench.hostile.targets import KINDS, Outcome, Seed, Target
 from sightplan_bench.hostile.workers import Desk, Work, make_input, read_again, read_all
 
@@ -75,36 +76,30 @@ def test_a_few_spoilt_inputs_are_spread_over_all_kinds_that_are_asked_for(reader
 # ------------------------------------------------------------------------------------- spoiling
 
 
-@pytest.mark.parametrize('form', mutations.FORMS)
+@pytest.mark.parametrize('form', spoiling.FORMS)
 def test_one_seed_spoils_an_input_the_same_way(form):
     good = (b'{"a": [1, 2.5, "x"], "b": {"c": null}}\n',
             b'(define (problem a) (:init (on r g)))\n',
             b'\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\2\0\0\0' + bytes(30), b'')
     reader = Target('r', 'yaml', form, tuple(Seed(content, 'f') for content in good), print)
-    inputs = [make_input([reader], 1, number)[1].content for number in range(60)]
-    assert inputs == [make_input([reader], 1, number)[1].content for number in range(60)]
+    inputs = [make_input([reader], 1, number)[1].content for number in range(40)]
+    assert inputs == [make_input([reader], 1, number)[1].content for number in range(40)]
     assert tuple(make_input([reader], 1, number)[1].content for number in range(-4, 0)) == good
-    assert inputs != [make_input([reader], 2, number)[1].content for number in range(60)]
-    assert len({*inputs}) > 30 and max(map(len, inputs)) <= mutations.MOST_BYTES
+    assert inputs != [make_input([reader], 2, number)[1].content for number in range(40)]
+    assert len({*inputs}) > 20 and max(map(len, inputs)) <= spoiling.MOST_BYTES
 
 
-@pytest.mark.parametrize('data', [
-    b'x' * 60_000, b'\x89MCAP0\r\n\x01' + (50_000).to_bytes(8, 'little') + bytes(50_010)])
-def test_no_change_makes_more_than_a_few_times_the_largest_input(monkeypatch, data):
-    monkeypatch.setattr(mutations, 'MOST_BYTES', 1 << 16)
-    changes = {change for changes in mutations.FORMS.values() for change in changes}
-    for change in changes - {mutations.png_bomb}:  # which takes nothing of the input, but long
-        for seed in range(60):
-            made = change(random.Random(seed), data, data)
-            assert len(made) <= 4 * mutations.MOST_BYTES + (4 << 20), change.__name__
-
-
-def test_what_is_found_in_large_inputs_is_not_kept():
-    found = []
-    keeping = mutations._kept(2)(lambda data, sign: found.append(len(data)) or len(found))
-    assert [keeping(b'x', 1), keeping(b'x', 1), keeping(b'x', 2)] == [1, 1, 2]
-    large = bytes(mutations._KEPT_BYTES + 1)
-    assert [keeping(large, 1), keeping(large, 1)] == [3, 4]
+@given(draw=st.data(), data=st.sampled_from([
+    b'x' * 60_000, b'\x89MCAP0\r\n\x01' + (50_000).to_bytes(8, 'little') + bytes(50_010)]))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+def test_no_change_makes_more_than_a_few_times_the_largest_input(draw, data):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spoiling, 'MOST_BYTES', 1 << 16)
+        changes = {change for changes in spoiling.FORMS.values() for change in changes}
+        change = draw.draw(st.sampled_from(sorted(
+            changes - {spoiling.bomb_png}, key=lambda one: one.__name__)))
+        made = change(draw.draw, data, data)
+        assert len(made) <= 4 * spoiling.MOST_BYTES + (4 << 20), change.__name__
 
 
 # ------------------------------------------------------------------------------------- workers
@@ -242,8 +237,23 @@ def test_time_is_that_of_the_processor(tmp_path):
 
 
 def test_what_grows_beyond_the_memory_while_it_is_spoilt_is_spoilt_in_another_way(monkeypatch):
-    def grows(rng, data, other):
+    def grows(draw, data, other):
         raise MemoryError
-    monkeypatch.setattr(mutations, 'FORMS', {'json': (grows,)})
+    monkeypatch.setattr(spoiling, 'FORMS', {'json': (grows,)})
     data = b'{"a": 1}'
-    assert mutations.spoil(random.Random(0), 'json', data, data) != data
+    assert any(spoiling.draw_spoilt('json', data, data, seed) != data for seed in range(5))
+
+
+@pytest.mark.parametrize(('form', 'good', 'harm'), [
+    ('yaml', b'a: 1\nb: [x]\n', lambda data: b'&id' in data),
+    ('yaml', b'a: 1\nb: [x]\n', lambda data: b'- - - - - - - -' in data),
+    ('json', b'{"a": 1, "b": ["x"]}', lambda data: b'NaN' in data or b'Infinity' in data),
+    ('json', b'{"a": 1, "b": ["x"]}', lambda data: b'"b"' not in data),
+    ('json', b'{"a": 1, "b": ["x"]}', lambda data: len(data) > 50_000),
+    ('lines', b'{"a": 1}\n{"b": 2}\n', lambda data: data.count(b'{"a": 1}') > 1),
+    ('pddl', b'(define (p) (:init (on r g)))', lambda data: data.count(b'(:objects')),
+    ('text', b'Yes.', lambda data: b'\0' in data),
+    ('text', b'Yes.', lambda data: b'<think>' * 20 in data)])
+def test_what_harmed_readers_before_is_among_what_is_drawn(form, good, harm):
+    """Aliases, depth, numbers that are none, missing fields, length, repetition."""
+    assert any(harm(spoiling.draw_spoilt(form, good, good, seed)) for seed in range(400))

@@ -1162,7 +1162,7 @@ JSON = st.recursive(
         inner, max_size=6), max_leaves=14)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(choice=st.fixed_dictionaries(
     {'message': st.dictionaries(st.sampled_from(['content', 'refusal']), JSON)},
     optional={'logprobs': st.fixed_dictionaries({'content': JSON | st.lists(

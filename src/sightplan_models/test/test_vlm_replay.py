@@ -469,7 +469,7 @@ def test_the_path_must_be_given(tmp_path: Path) -> None:
         replay(tmp_path)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(

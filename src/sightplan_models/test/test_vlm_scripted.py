@@ -116,7 +116,7 @@ def test_the_file_must_be_there(tmp_path: Path) -> None:
     assert can_ask(backend_class('scripted'), Generate)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.text(max_size=60) | st.text('{}[]:,-\'" \nrepliesanswers', max_size=60))
 def test_any_file_is_read_or_refused(tmp_path_factory: Any, text: str) -> None:
     path = tmp_path_factory.getbasetemp() / 'any.yaml'

@@ -260,7 +260,7 @@ ENTRY = st.fixed_dictionaries(
     optional={'bytes': st.none() | st.just([89]) | st.just([1, 2])})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(ENTRY, st.lists(ENTRY, max_size=5)), min_size=1, max_size=3))
 def test_no_probability_is_0_or_1_because_something_is_not_listed(content: Any) -> None:
     tokens = read_tokens({'content': [
@@ -276,7 +276,7 @@ def test_no_probability_is_0_or_1_because_something_is_not_listed(content: Any) 
         assert 0 < chances[0] / (chances[0] + chances[1]) < 1
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(ENTRY, min_size=1, max_size=6), st.integers(0, 5))
 def test_twins_never_change_a_probability(top: Any, number: int) -> None:
     """The chosen token may be listed again, with its bytes or without."""

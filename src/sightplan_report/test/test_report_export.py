@@ -183,7 +183,7 @@ def test_no_csv_cell_is_a_formula(text):
 
 @given(st.text(), st.booleans() | st.none(), st.integers(-2 ** 63, 2 ** 63 - 1) | st.none(),
        st.floats(allow_nan=False) | st.none())
-@settings(max_examples=150, deadline=None,
+@settings(max_examples=60, deadline=None,
           suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_value_comes_back(tmp_path, text, ok, n, fraction):
     one = table((text, ok, n, fraction, fraction))

@@ -103,7 +103,7 @@ def sample(coords):
         'coords': str(coords), 'image_size': list(SIZE), 'grasp_criterion': 'iou'})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(seed=st.integers(0, 10**9), coords=st.sampled_from(list(Coords)))
 def test_every_guess_is_read(seed, coords):
     text = reading.guess(sample(coords), random.Random(seed))
@@ -114,7 +114,7 @@ def test_every_guess_is_read(seed, coords):
         assert all(-1e-9 <= number <= 1 + 1e-9 for point in step.region.points for number in point)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.sampled_from(['grasp', 'place', 'open', 'close', 'fly']), max_size=12))
 def test_every_step_is_in_one_unit(verbs):
     steps = [Step(verb) for verb in verbs]

@@ -317,7 +317,7 @@ def cases(draw):
     return random_case(random.Random(draw(st.integers(0, 2**32))))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(cases())
 def test_invariants(case):
     found = scoring.score_plan(*as_plan(*case))
@@ -333,7 +333,7 @@ def test_invariants(case):
     assert len(set(matched)) == len(matched)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases(), st.integers(0, 2**32))
 def test_permuting_inside_a_block_changes_nothing(case, seed):
     blocks, said = case
@@ -343,7 +343,7 @@ def test_permuting_inside_a_block_changes_nothing(case, seed):
     assert values(one) == values(other)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(cases(), st.integers(0, 2**32))
 def test_what_is_exact_is_right_in_any_allowed_order(case, seed):
     blocks, _ = case
@@ -353,7 +353,7 @@ def test_what_is_exact_is_right_in_any_allowed_order(case, seed):
     assert values(scoring.score_plan(*as_plan(blocks, said))) == (1.0, 1.0, 1.0, 1.0)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.permutations(list(range(5))))
 def test_units_out_of_the_order_of_blocks_fail_and_leave_recall(order):
     boxes = [[50 * number, 10, 50 * number + 40, 50] for number in range(5)]

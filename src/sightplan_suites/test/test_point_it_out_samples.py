@@ -215,7 +215,7 @@ def test_a_box_may_answer_where_a_point_was_asked_for():
     assert reading.read(text, sample_of(Form.POINT)) == json.loads(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(seed=st.integers(0, 10**9), form=st.sampled_from([Form.POINT, Form.BOX, Form.TRACE]))
 def test_every_guess_is_read(seed, form):
     text = reading.guess(sample_of(form), random.Random(seed))

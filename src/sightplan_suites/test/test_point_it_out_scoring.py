@@ -117,7 +117,7 @@ def test_specks_without_an_area_are_left_out():
     assert masks.outline(mask) == [[12, 12, 12, 14, 14, 14, 14, 12]]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**9), parts=st.integers(1, 5))
 def test_random_masks_survive(seed, parts):
     rng = np.random.default_rng(seed)
@@ -288,7 +288,7 @@ def in_convention(points, convention):
                      RESIZED if convention is Coordinates.RESIZED_PIXEL_XY else None)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(corners=st.tuples(st.integers(0, 600), st.integers(0, 440), st.integers(20, 640),
                          st.integers(20, 480)))
 def test_a_box_scores_the_same_in_every_convention(corners):
@@ -309,7 +309,7 @@ def test_a_box_scores_the_same_in_every_convention(corners):
         assert scores[0].cause != 'degenerate'
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(points=st.lists(st.tuples(st.integers(13, 640), st.integers(10, 480)), min_size=1,
                        max_size=5))
 def test_points_score_the_same_in_every_convention(points):

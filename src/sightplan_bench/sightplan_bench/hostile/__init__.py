@@ -1,1 +1,1 @@
-"""Hostile input: readers (targets), spoilt input (mutations), and reading processes (workers)."""
+"""Hostile input: readers (targets), spoilt input (spoiling), and reading processes (workers)."""

@@ -55,7 +55,7 @@ class Target:
     Attributes:
         name: unique.
         kind: one of ``KINDS``.
-        form: how its input is spoilt, a key of ``mutations.FORMS``.
+        form: how its input is spoilt, a key of ``spoiling.FORMS``.
         seeds: good inputs.
         read: reads a file or folder (a path), or a reply (a text): the whole way that a user's
             input goes. It returns what became of it, None for ``ACCEPTED``.

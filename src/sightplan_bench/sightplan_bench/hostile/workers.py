@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from sightplan_bench.hostile.catalogue import targets
-from sightplan_bench.hostile.mutations import spoil
+from sightplan_bench.hostile.spoiling import draw_spoilt
 from sightplan_bench.hostile.targets import KINDS, Outcome, Seed, Target
 
 LIMIT_S = 5.0
@@ -115,7 +115,7 @@ def make_input(found: Sequence[Target], seed: int, number: int) -> tuple[Target,
     rng = random.Random(f'{seed}/{target.name}/{turn}')
     one, other = rng.choice(target.seeds), rng.choice(target.seeds)
     return target, dataclasses.replace(
-        one, content=spoil(rng, target.form, one.content, other.content))
+        one, content=draw_spoilt(target.form, one.content, other.content, rng.getrandbits(64)))
 
 
 @functools.lru_cache(maxsize=4)
