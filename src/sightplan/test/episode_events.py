@@ -87,6 +87,9 @@ class Tally(Query[TallyReply]):
     kind: ClassVar[str] = 'tally'
     reply_type: ClassVar[type[Reply]] = TallyReply
 
+    def summary(self) -> str:
+        return f'how many {self.what}'
+
 
 @st.composite
 def other_queries(draw: st.DrawFn) -> Asked:

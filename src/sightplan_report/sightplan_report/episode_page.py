@@ -15,7 +15,6 @@ from typing import Any
 from PIL import Image
 
 from sightplan.metrics import measures
-from sightplan.metrics.judgements import says
 from sightplan.model import (
     Asked,
     AskPurpose,
@@ -38,6 +37,7 @@ from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
 from sightplan.records.recorded import RecordedEpisode
 from sightplan_report.explaining import ABOUT
+from sightplan_report.explanation import AskedAbout, Change, rows_of
 from sightplan_report.grouping import grouped
 from sightplan_report.html import jpeg_uri, render, words
 
@@ -75,53 +75,6 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A question with its answer and the truth.
-
-    Attributes:
-        question: as it was asked; '' where only its atom is known.
-        atom: what it is about.
-        answer: yes, no, unparsed or unknown.
-        p_yes: probability of yes, None where the model gave none.
-        expected: what the method expected; None for no expectation.
-        truth: what is true, None where it is not known.
-        goal: whether the goal mentions the atom.
-        reply: what the model wrote, where that is more than the answer.
-    """
-
-    question: str
-    atom: str
-    answer: str
-    p_yes: float | None = None
-    expected: bool | None = None
-    truth: bool | None = None
-    goal: bool = False
-    reply: str = ''
-
-    @property
-    def wrong(self) -> bool:
-        """Whether the answer is known to be false."""
-        said = says(self.answer)
-        return said is None or self.truth not in (None, said)
-
-    @property
-    def surprising(self) -> bool:
-        """Whether the method expected another answer."""
-        return self.expected not in (None, says(self.answer))
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The probability of an atom before and after."""
-
-    atom: str
-    before: float | None
-    after: float
-    truth: bool | None
-    goal: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Block:
     """One event of an episode, as the page shows it.
 
@@ -143,8 +96,8 @@ class Block:
     title: str
     seconds: float | None = None
     picture: Picture | None = None
-    rows: tuple[Row, ...] = ()
-    folded: tuple[Row, ...] = ()
+    rows: tuple[AskedAbout, ...] = ()
+    folded: tuple[AskedAbout, ...] = ()
     changes: tuple[Change, ...] = ()
     texts: tuple[tuple[str, str], ...] = ()
     facts: tuple[str, ...] = ()
@@ -378,15 +331,8 @@ class _Reader(EventHandler):
                                        texts=provided))
 
     def _questions(self, event: Asked) -> Block:
-        rows = []
-        for question, answer, expected in zip(event.questions, event.answers, event.expected,
-                                              strict=True):
-            text = answer.text.strip()
-            plain = text.strip('.').lower() in ('', 'yes', 'no')
-            rows.append(Row(
-                question.text, str(question.atom), answer.verdict.value, answer.p_yes, expected,
-                self._truth(question.atom, event.observation.stamp_ns),
-                question.atom in self._goal, '' if plain else _cut(text)))
+        rows = [replace(row, reply=_cut(row.reply)) for row in rows_of(
+            event, dict.fromkeys(self._goal, 'goal'), truth=self._recorded.timeline.holds)]
         what = _ABOUT[event.purpose.value]
         of = f' of {event.action}' if event.action is not None else ''
         facts = tuple(filter(None, (event.model, event.prompt)))
@@ -402,14 +348,13 @@ class _Reader(EventHandler):
                           atom in self._goal) for atom, p in belief.probabilities.items()]
         if before is None:
             title = f'first belief, {len(changes)} atoms'
-            chosen = [c for c in changes if c.goal or 0.02 < c.after < 0.98]
-            chosen.sort(key=lambda c: (not c.goal, abs(c.after - 0.5), c.atom))
+            chosen = [c for c in changes if c.goal or 0.02 < (c.after or 0.0) < 0.98]
+            chosen.sort(key=lambda c: (not c.goal, abs((c.after or 0.0) - 0.5), c.atom))
         else:
-            chosen = [c for c in changes if c.before is None
-                      or abs(c.after - c.before) >= _LEAST_CHANGE]
+            chosen = [c for c in changes if c.before is None or c.moved >= _LEAST_CHANGE]
             title = (f'belief: {len(chosen) or "none"} of {len(changes)} atoms changed by '
                      f'{_LEAST_CHANGE:.2f} or more')
-            chosen.sort(key=lambda c: (not c.goal, -abs(c.after - (c.before or 0.0)), c.atom))
+            chosen.sort(key=lambda c: (not c.goal, -c.moved, c.atom))
         more = len(chosen) - _MOST_BELIEFS
         return Block('belief', title, changes=tuple(chosen[:_MOST_BELIEFS]),
                      facts=(f'and {more} more',) if more > 0 else ())
@@ -468,7 +413,7 @@ def _replies(event: Asked) -> list[Block]:
         for query, reply in zip(event.queries, event.replies, strict=True)]
 
 
-def _questions(title: str, rows: Sequence[Row], took: float | None,
+def _questions(title: str, rows: Sequence[AskedAbout], took: float | None,
                facts: tuple[str, ...]) -> Block:
     """Wrong ones first, then those about the goal; of many right ones only the first are open."""
     order = sorted(rows, key=lambda row: (not row.wrong, not row.goal, not row.surprising))
@@ -499,8 +444,9 @@ def _steps_of_line(line: Mapping[str, Any]) -> list[Step]:
         # The effects of an action are asked about after it was counted.
         effect = purpose == AskPurpose.EFFECT.value and number > 0
         done = actions[number - 1]['action'] if number else 'no action'
-        rows = tuple(Row(texts.get(atom, ''), atom, answer, truth=truth, goal=atom in goal)
-                     for _, atom, answer, _, _, _, truth in wrong)
+        rows = tuple(AskedAbout(place, texts.get(atom, ''), atom, answer, truth=truth,
+                                matters='goal' if atom in goal else '')
+                     for place, (_, atom, answer, _, _, _, truth) in enumerate(wrong))
         (checks[number - 1] if effect else blocks[number]).append(Block(
             'questions', {**_ABOUT, 'effect': f'effects of {done}'}.get(purpose, purpose),
             rows=rows, facts=(f'{len(rows)} wrong; right ones are not kept in the results',),

@@ -32,7 +32,6 @@ from sightplan.model.timeline import Moment, Step, problem_known
 from sightplan.records.behaviour_tree import NodeChange
 from sightplan.records.recorded import RecordedEpisode
 from sightplan_report.explanation import (
-    AskedAbout,
     Batch,
     Change,
     Deciding,
@@ -41,6 +40,8 @@ from sightplan_report.explanation import (
     StepExplained,
     TruthExplained,
     Why,
+    believed,
+    rows_of,
 )
 from sightplan_report.explanation_words import (
     CHOSEN,
@@ -303,19 +304,10 @@ class _Reader:
                matters: Mapping[Atom, str]) -> Batch:
         event, before = moment.event, moment.belief
         of = f' of {event.action}' if event.action is not None else ''
-        rows = []
         if event.purpose is AskPurpose.PICTURED_GOAL:  # it is about another picture
             before = after = None
-        for place, (question, answer, expected) in enumerate(zip(
-                event.questions, event.answers, event.expected, strict=True)):
-            text = answer.text.strip()
-            plain = text.strip('.').lower() in ('', 'yes', 'no')
-            rows.append(AskedAbout(
-                place, question.text, str(question.atom), answer.verdict.value, answer.p_yes,
-                expected, _value(before, question.atom), _value(after, question.atom),
-                matters.get(question.atom, ''), '' if plain else text))
         return Batch(moment.batch, f'{ABOUT[event.purpose]}{of}', event.observation.image_id,
-                     event.seconds, event.model, tuple(rows))
+                     event.seconds, event.model, rows_of(event, matters, before, after))
 
     def _preconditions(self, action: Action | None) -> tuple[Literal, ...]:
         if action is None or self._model is None:
@@ -447,7 +439,7 @@ class _Reader:
         if not self._timeline.has_truth or self._own_names:
             return []
         atoms = dict.fromkeys((*belief.probabilities, *sorted(belief.state), *self._answered))
-        return [(atom, _value(belief, atom), true) for atom in atoms
+        return [(atom, believed(belief, atom), true) for atom in atoms
                 if (true := self._timeline.holds(atom, now_ns)) is not None]
 
     def _check(self, number: int | None, event: Asked) -> None:
@@ -507,7 +499,7 @@ class _Reader:
 def _worst_first(number: int | None, wrong: list[Change],
                  ) -> tuple[int | None, tuple[Change, ...]] | None:
     """Wrong beliefs at a decision, the worst first; None if there are none."""
-    wrong.sort(key=lambda change: -abs((change.before or 0.0) - (change.after or 0.0)))
+    wrong.sort(key=lambda change: -change.moved)
     return (number, tuple(wrong)) if wrong else None
 
 
@@ -540,22 +532,14 @@ def _chance(fact: Fact) -> float:
     return float(bool(fact.held)) if fact.probability is None else fact.probability
 
 
-def _value(belief: Belief | None, atom: Atom) -> float | None:
-    """P(atom), or 1 and 0 for true and false where a belief has no numbers."""
-    if belief is None:
-        return None
-    return belief.probabilities.get(atom, float(atom in belief.state))
-
-
 def _changes(before: Belief | None, after: Belief | None) -> tuple[Change, ...]:
     if before is None or after is None:
         return ()
     atoms = dict.fromkeys((*before.probabilities, *after.probabilities,
                            *sorted(before.state ^ after.state)))
-    changes = [Change(str(atom), _value(before, atom), _value(after, atom)) for atom in atoms]
-    large = [one for one in changes if abs((one.after or 0.0) - (one.before or 0.0))
-             >= _LEAST_CHANGE]
-    large.sort(key=lambda one: (-abs((one.after or 0.0) - (one.before or 0.0)), one.atom))
+    changes = [Change(str(atom), believed(before, atom), believed(after, atom)) for atom in atoms]
+    large = [one for one in changes if one.moved >= _LEAST_CHANGE]
+    large.sort(key=lambda one: (-one.moved, one.atom))
     return tuple(large[:_MOST_CHANGES])
 
 

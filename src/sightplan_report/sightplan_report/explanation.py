@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sightplan.metrics.judgements import says
-from sightplan.model import Observation
+from sightplan.model import Asked, Atom, Belief, Observation
 from sightplan.records.behaviour_tree import NodeChange
 
 _HALF = 0.5
@@ -43,11 +43,20 @@ class Change:
         atom: the atom.
         before: P(it is true); 1 and 0 where the belief has no numbers; None: nothing was believed.
         after: likewise.
+        truth: whether it is true; None where that is not known, or kept apart.
+        goal: whether the goal mentions it, as far as that is told.
     """
 
     atom: str
     before: float | None
     after: float | None
+    truth: bool | None = None
+    goal: bool = False
+
+    @property
+    def moved(self) -> float:
+        """Absolute change; what was not believed counts as 0."""
+        return abs((self.after or 0.0) - (self.before or 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +74,7 @@ class AskedAbout:
         after: likewise after it.
         matters: what it matters for: ``precondition``, ``goal``, ``plan``; '' for nothing known.
         reply: what the model wrote, where that is more than the answer.
+        truth: whether the atom is true; None where that is not known, or kept apart.
     """
 
     place: int
@@ -77,6 +87,18 @@ class AskedAbout:
     after: float | None = None
     matters: str = ''
     reply: str = ''
+    truth: bool | None = None
+
+    @property
+    def goal(self) -> bool:
+        """Whether the goal mentions the atom."""
+        return self.matters == 'goal'
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the answer is known not to say what is true."""
+        said = says(self.answer)
+        return said is None or self.truth not in (None, said)
 
     @property
     def moved(self) -> float:
@@ -89,6 +111,39 @@ class AskedAbout:
     def surprising(self) -> bool:
         """Whether the method had expected another answer."""
         return self.expected is not None and says(self.answer) not in (None, self.expected)
+
+
+def rows_of(event: Asked, matters: Mapping[Atom, str], before: Belief | None = None,
+            after: Belief | None = None,
+            truth: Callable[[Atom, int], bool | None] = lambda atom, stamp_ns: None,
+            ) -> tuple[AskedAbout, ...]:
+    """Yes/no questions and their answers as people read them.
+
+    Args:
+        event: that they were answered.
+        matters: what atoms matter for.
+        before: the belief before; None: not said.
+        after: likewise.
+        truth: whether an atom held at a world time [ns]; None where that is not known.
+    """
+    rows = []
+    for place, (question, answer, expected) in enumerate(zip(
+            event.questions, event.answers, event.expected, strict=True)):
+        text = answer.text.strip()
+        plain = text.strip('.').lower() in ('', 'yes', 'no')
+        rows.append(AskedAbout(
+            place, question.text, str(question.atom), answer.verdict.value, answer.p_yes,
+            expected, believed(before, question.atom), believed(after, question.atom),
+            matters.get(question.atom, ''), '' if plain else text,
+            truth(question.atom, event.observation.stamp_ns)))
+    return tuple(rows)
+
+
+def believed(belief: Belief | None, atom: Atom) -> float | None:
+    """P(atom), or 1 and 0 for true and false where a belief has no numbers."""
+    if belief is None:
+        return None
+    return belief.probabilities.get(atom, float(atom in belief.state))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from doubles import MemoryWorld, SearchPlanner, TruthGrounder, spec_of
+from episode_events import Tally, TallyReply
 from replay_doubles import EpisodeDouble, Keeper
 from report_cases import write_run
 from sightplan.agent import make_policy, run_episode
@@ -20,12 +21,14 @@ from sightplan.model import (
     BeliefUpdated,
     InputError,
     Observation,
+    Observed,
     Proposal,
     ProposalStatus,
     Proposed,
     Verdict,
 )
 from sightplan_report.episode_page import HINT, page, read_recorded, view
+from sightplan_report.explaining import explain
 from sightplan_report.page import build
 from sightplan_report.results import gather
 from sightplan_report.tables import make_tables
@@ -208,6 +211,21 @@ def test_told_facts_are_shown_with_their_look(tmp_path):
     made = view_of(line, dataclasses.replace(episode, events=events), tmp_path)
     seen = blocks(made, 'observation')[0]
     assert dict(seen.texts) == {'true': 'clear r', 'false': 'on r,g'}
+
+
+def test_a_query_of_any_kind_is_shown_and_explained_by_what_it_says_of_itself(tmp_path):
+    line, episode = recorded()
+    seen = next(e for e in episode.events if isinstance(e, Observed)).observation
+    asked = Asked(seen, (Tally(np.zeros((4, 4, 3), np.uint8), Atom('block', ('r',))),),
+                  (TallyReply(3, 'I see 3 of them'),), seconds=0.5, model='eye')
+    with_it = dataclasses.replace(episode, events=(*episode.events[:2], asked,
+                                                   *episode.events[2:]))
+    block, = blocks(view_of(line, with_it, tmp_path), 'proposal')
+    assert (block.title, block.seconds, block.facts) == ('how many block r', 0.5, ('eye',))
+    assert dict(block.texts) == {'reply': 'number 3, text I see 3 of them'}
+    step = explain(with_it, line).steps[0]
+    assert step.things == ('number 3, text I see 3 of them',)
+    assert step.batches == explain(episode, line).steps[0].batches
 
 
 def test_an_episode_without_events_but_its_start_is_shown(tmp_path):
