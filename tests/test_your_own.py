@@ -85,6 +85,11 @@ def test_the_page_works(place: Path, run: Run) -> None:
     assert identity['model'] == 'eyes-1'
     line = json.loads((place / 'runs/eyes/episodes.jsonl').read_text().splitlines()[0])
     assert line['domain'] == 'shelf' and line['predicates']['enumeration']
+    found = next(json.loads(line)['found'] for text in said for line in text.splitlines()
+                 if '"found"' in line)
+    assert [(thing['sure'], thing['doubt']) for thing in found] == [
+        (True, ''), (False, "cannot tell: the model does not know 'unicorn'")]
+    assert (place / 'runs/finger.jsonl').exists()
     newest = max((place / 'runs').glob('*-shelf-easy-patient'), key=lambda p: p.stat().st_mtime)
     assert solved(newest) == [1, 1]
     assert 'Is the hand empty?' in said[-1] and 'handempty, on blue,lower' in said[-1]

@@ -1,4 +1,4 @@
-"""What every backend must offer; a new module in ``vlm/backends`` is found and checked by itself.
+"""What every backend must offer; a new entry point of backends is found and checked by itself.
 
 Those that need something to answer with (a server, a model, a file) get a small one in ``made``.
 """

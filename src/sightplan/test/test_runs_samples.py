@@ -24,6 +24,7 @@ from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, load_suite, run
 from sightplan.runs import suite_finding as suites
 from sightplan.runs.samples import load_samples, sample_answers
+from sightplan.runs.summary import summarise
 from sightplan.sweeps import Options, parse_sweep, run_sweep
 from sightplan_belief.observation_model import read_observation_model
 from sightplan_suites.predicates import samples as predicates
@@ -531,6 +532,24 @@ def test_a_sweep_of_which_nothing_can_be_read_fails(root, tmp_path, monkeypatch)
     swept = run_sweep(sweep, tmp_path / 'hues', Options(1, engine=InsideEngine))
     failure, = swept['failures']
     assert failure['cell'].startswith('ask') and 'not one of 4 replies' in failure['error']
+
+
+def test_reasons_that_are_not_named_are_counted():
+    lines = [{'kind': 'sample', 'measures': {'right': 0.0}, 'seconds': 0.0, 'cluster': str(n),
+              'unread': f'reason {n}', 'error': None} for n in range(7)]
+    reasons = summarise(lines, None, 'samples')['reasons']['unread']
+    assert len(reasons) == 6 and reasons['other reasons (2 more)'] == 2
+
+
+def test_without_a_split_the_only_one_is_run_or_the_splits_are_named(
+        stranger, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    command = ['run', '--suite', str(stranger), '--method', 'oracle']
+    assert cli.main([*command, '--out', str(tmp_path / 'one')]) == 0
+    (stranger / 'suite.yaml').write_text(SUITE.replace('[all_of_it]', '[first, second]'))
+    capsys.readouterr()
+    assert cli.main([*command, '--out', str(tmp_path / 'two')]) == 2
+    assert 'add --split with one of first, second, samples' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('kind', ['sample', 'episode'])

@@ -9,6 +9,7 @@ Example::
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -38,10 +39,12 @@ from sightplan.queries.locate import Locate
 from sightplan.vlm.api import (
     ModelUser,
     backend_class,
+    backend_settings,
     check_backend,
     make_checked_backend,
     resolved_options,
 )
+from sightplan.vlm.recording import Recorded
 from sightplan_belief.pointing import Located, Pieces, Pointer, Reliability, propose_pieces
 from sightplan_belief.pointing.asking import CANNOT_TELL, are_named, doubt_of
 from sightplan_belief.pointing.depth_pieces import Camera
@@ -211,7 +214,7 @@ def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Targ
            depth: str | Path | NDArray[np.float32] | None = None, camera: Camera | None = None,
            start: Point | None = None, max_askings: int = _USUAL.max_askings,
            accept: float = _USUAL.accept, checks: bool = _USUAL.checks, mark: str = _USUAL.mark,
-           reliability: Reliability | None = None,
+           reliability: Reliability | None = None, record: str | Path | None = None,
            progress: Callable[[int], None] | None = None) -> list[Found]:
     """Locate things in a picture.
 
@@ -232,6 +235,7 @@ def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Targ
         mark: what is marked for that: ``piece`` (for things), or ``point`` (for parts of things
             and places to act on).
         reliability: of the model; None: nothing is known of it.
+        record: file to which all queries and replies are written, for the backend ``replay``.
         progress: is told after each target how many are done.
 
     Returns:
@@ -253,9 +257,17 @@ def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Targ
     if traits_of(kind).truth:
         raise InputError(f'backend {backend!r} points by the truth, which is not known of a '
                          'picture; choose one that looks at it')
-    made = make_checked_backend(backend, resolved_options(backend, backend_options or {}, 0))
-    return BackendLocator(backend, made, reliability).locate(
-        image, wanted, settings, depth_m=depth, camera=camera, start=start, progress=progress)
+    options = resolved_options(backend, backend_options or {}, 0)
+    made = make_checked_backend(backend, options)
+    if record is None:
+        return BackendLocator(backend, made, reliability).locate(
+            image, wanted, settings, depth_m=depth, camera=camera, start=start,
+            progress=progress)
+    with contextlib.closing(Recorded(made, record, name=backend,
+                                     settings=backend_settings(backend, options))) as recorded:
+        return BackendLocator(backend, recorded, reliability).locate(
+            image, wanted, settings, depth_m=depth, camera=camera, start=start,
+            progress=progress)
 
 
 def _targets(targets: Sequence[str | Target], form: Form | str) -> list[Target]:

@@ -204,6 +204,16 @@ def test_a_target_that_the_model_fails_on_does_not_cost_the_others(picture, caps
         locate(picture, ['too sure', 'too sure'], backend='finger', max_askings=1)
 
 
+def test_what_was_said_is_recorded_and_replayed(picture, tmp_path, capsys):
+    said = tmp_path / 'said.jsonl'
+    for options in (['--backend', 'finger', '--record', str(said)],
+                    ['--backend', 'replay', '--backend-option', f'path={said}']):
+        assert main(['locate', str(picture), 'the red mug', '--max-askings', '1', '--json',
+                     *options]) == 0
+    first, again = (json.loads(line)['found'] for line in capsys.readouterr().out.splitlines())
+    assert first == again and len(Finger.requests) == 1
+
+
 @pytest.mark.parametrize(('says', 'sure'), [('yes', True), ('no', False), ('mu', False)])
 def test_a_model_that_can_check_is_asked_before_anything_is_sure(desk, says, sure):
     class Checking(Finger):

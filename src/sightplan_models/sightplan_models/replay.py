@@ -13,8 +13,9 @@ replies, as far as they show the same images.
 from __future__ import annotations
 
 import dataclasses
+import json
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -24,6 +25,9 @@ from sightplan.vlm.recording import EVERY, Entry, Recording, read_recording
 
 _REMEDY = ('repeat the command of the recorded run (same problems, seed, world, method and '
            'prompts), or record this one with its model and --record')
+
+_LONGEST = 60
+"""Most characters of a value in the message about a query that was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ class Backend:
         self._episodes = {name: _Replies(entries) for name, entries in episodes.items()
                           if name or entries}
         self._all = _Replies(entry for entry in every if entry.error is None)
+        self._every = every
         self._images = {image for entry in every for image in entry.images}
         self._parts = {entry.kind: entry.reply.model for entry in every
                        if isinstance(entry.reply, Reply) and entry.reply.model}
@@ -145,6 +150,20 @@ class Backend:
             raise self._missing(query)
         return entry
 
+    def _nearest(self, query: Query[Any]) -> str:
+        """In which fields the most similar recorded query differs; '' if nothing is similar."""
+        content = query.content()
+        pairs = [(entry.content, _differing(content, entry.content)) for entry in self._every
+                 if entry.kind == query.kind]
+        there, differing = min(pairs, key=lambda pair: len(pair[1]), default=({}, []))
+        if not pairs or len(differing) == len(content):
+            return ''
+        if not differing:
+            return ' (it was recorded, but less often, or in another episode or prompt)'
+        return '; the most similar recorded query differs in ' + ', '.join(
+            f'{name} (recorded {_short(there.get(name))}, now {_short(content.get(name))})'
+            for name in differing)
+
     def _missing(self, query: Query[Any]) -> BackendError:
         shown = query.picture_ids
         where = f' about image {", ".join(shown)}' if shown else ''
@@ -154,15 +173,26 @@ class Backend:
             why = 'that episode was not recorded'
         else:
             why = 'it was never asked, asked otherwise, or less often'
+        why += self._nearest(query)
         return BackendError(f'replay: {self._path} holds no reply to {query.kind} '
                             f'{query.summary()[:80]!r}{where} in episode '
                             f'{self._episode or "(none)"}: {why}; {_REMEDY}')
+
+
+def _short(value: object) -> str:
+    text = 'nothing' if value in (None, '', [], {}) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f'{text[:_LONGEST]}…'
 
 
 def _decoded(query: Query[Any], entry: Entry) -> Reply | None:
     if entry.reply is None or isinstance(entry.reply, Reply):
         return entry.reply
     return query.reply_type.from_json(entry.reply)
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """Names of the fields in which the contents of two queries differ."""
+    return [name for name in dict.fromkeys((*one, *other)) if one.get(name) != other.get(name)]
 
 
 def _read(given: str) -> list[Recording]:

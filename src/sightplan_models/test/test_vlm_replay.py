@@ -736,6 +736,18 @@ def test_what_was_not_asked_is_refused(tmp_path: Path) -> None:
         ask_one(again, find())
 
 
+def test_what_differs_from_the_most_similar_recorded_query_is_named(tmp_path: Path) -> None:
+    backend: Any = recording.Recorded(Pointing(), tmp_path / 'r.jsonl')
+    ask_one(backend, find('the mug ' * 30))
+    ask_one(backend, find('the pan', attempt=4))
+    backend.close()
+    again = replay(tmp_path / 'r.jsonl')
+    with pytest.raises(BackendError, match=r'differs in depth_m \(recorded nothing, now '):
+        ask_one(again, find('the mug ' * 30, depth_m=np.ones((6, 8), np.float32)))
+    with pytest.raises(BackendError, match=r'differs in attempt \(recorded 4, now 3\)'):
+        ask_one(again, find('the pan', attempt=3))
+
+
 def test_a_model_without_a_way_to_check_is_asked_a_question_in_replay_too(tmp_path: Path) -> None:
     backend: Any = recording.Recorded(Prompted(Pointing()), tmp_path / 'r.jsonl')
     picture = np.full((60, 80, 3), 90, np.uint8)

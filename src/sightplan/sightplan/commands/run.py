@@ -122,6 +122,7 @@ def settings_from(arguments: RunArguments) -> RunSettings:
     """
     from sightplan.agent import answerer_settings, policy_settings
     from sightplan.runs.suite_finding import sample_suite
+    from sightplan.runs.suite_rules import ALL_SAMPLES
     from sightplan.vlm.api import backend_settings
     values = {f.name: getattr(arguments, f.name) for f in settings_fields(RunSettings)}
     values['backend'] = (backend_with(arguments.table, arguments.backend)
@@ -134,6 +135,11 @@ def settings_from(arguments: RunArguments) -> RunSettings:
                              'the two out')
         pairs.append(f'table={arguments.table}')
     suite = sample_suite(values['suite'], values['split'])
+    if suite is not None and values['split'] == RunSettings().split not in suite.splits:
+        if len(suite.splits) > 1:
+            raise InputError(f'suite {suite.name} has several splits; add --split with one of '
+                             f'{", ".join((*suite.splits, ALL_SAMPLES))} ({ALL_SAMPLES}: all)')
+        values['split'] = suite.splits[0]
     method_settings = policy_settings if suite is None else answerer_settings
     suite_pairs = list(arguments.suite_option)
     if domain is not None and suite is None:

@@ -26,6 +26,8 @@ _SAMPLE = 'sample'
 _INCIDENTAL = ('seconds', 'seconds_per_episode', 'stage_seconds', 'usage', 'reasons')
 _MOST_REASONS = 5
 """Most reasons that a summary names: the most frequent ones."""
+OTHER_REASONS = 'other reasons'
+"""Begins the last entry of a summary's reasons, which counts those that are not named."""
 
 
 def measures_of(suite: Suite | None, kind: str = EPISODES) -> tuple[Measure, ...]:
@@ -173,7 +175,11 @@ def _because(reasons: Mapping[str, int]) -> str:
 
 
 def _most_frequent(reasons: Iterable[str]) -> dict[str, int]:
-    return dict(Counter(reasons).most_common(_MOST_REASONS))
+    counted = Counter(reasons).most_common()
+    found, rest = dict(counted[:_MOST_REASONS]), counted[_MOST_REASONS:]
+    if rest:
+        found[f'{OTHER_REASONS} ({len(rest)} more)'] = sum(count for _, count in rest)
+    return found
 
 
 def canonical_summary(lines: Sequence[Mapping[str, Any]], suite: Suite | None) -> dict[str, Any]:

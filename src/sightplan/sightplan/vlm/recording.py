@@ -26,7 +26,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +216,7 @@ class Entry:
         images: ids of the images it showed.
         usage: what the call cost whose last reply this is; None if nobody counted.
         error: with which the call failed.
+        content: what the query showed, as ``Query.content``; empty if the call failed.
     """
 
     key: str
@@ -224,6 +225,7 @@ class Entry:
     images: tuple[str, ...] = ()
     usage: Usage | None = None
     error: SightplanError | None = None
+    content: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +314,7 @@ def _reply(data: Mapping[str, Any]) -> Entry:
     known = known_kinds().get(kind)
     return Entry(_typed(data, 'key', str),
                  reply if known is None else known.reply_type.from_json(reply), kind,
-                 tuple(images), _usage(data))
+                 tuple(images), _usage(data), content=_typed(data, 'content', dict))
 
 
 def _failed(data: Mapping[str, Any]) -> list[Entry]:

@@ -64,6 +64,8 @@ class LocateArguments:
     no_checks: bool = option(False, 'do not ask whether a marked place is right')
     mark: str = option_like(PointerSettings, 'mark')
     out: str | None = option(None, 'write the picture with the places marked', metavar='PNG')
+    record: str | None = option(None, 'write all queries and replies, for the backend replay',
+                                metavar='FILE')
 
 
 def add_parser(subparsers: Any) -> None:
@@ -93,7 +95,8 @@ def locate_things(arguments: LocateArguments) -> Result:
             image, arguments.targets, form=arguments.form, backend=arguments.backend,
             backend_options=options, depth=arguments.depth, camera=camera, start=start,
             max_askings=arguments.max_askings, accept=arguments.accept,
-            checks=not arguments.no_checks, mark=arguments.mark, progress=bar.update)
+            checks=not arguments.no_checks, mark=arguments.mark, record=arguments.record,
+            progress=bar.update)
     if arguments.out is not None:
         _draw(arguments.out, image, found)
     show(found, (image.shape[1], image.shape[0]))
