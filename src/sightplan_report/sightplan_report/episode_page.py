@@ -230,17 +230,15 @@ class _Reader(EventHandler):
     def __init__(self, recorded: RecordedEpisode, line: Mapping[str, Any]) -> None:
         self._recorded = recorded
         self._line = line
-        self._goal = {literal.atom for literal in recorded.spec.problem.goal}
-        self._belief: Belief | None = None
         self._shown: dict[str, str] = {}
         self._current: list[Block] = []
         self._done: list[tuple[int | None, str, list[Block]]] = []
-        self._now_ns = 0
         self._facts: tuple[str, ...] = ()
         self._waiting: list[Block] = []  # observations: they go where their questions go
 
     def steps(self) -> list[Step]:
         for moment in self._recorded.timeline.moments:
+            self._moment = moment
             self.record(moment.event)
         self._current += self._waiting
         if self._current or not self._done:
@@ -248,7 +246,6 @@ class _Reader(EventHandler):
         return [Step(number, title, tuple(blocks)) for number, title, blocks in self._done]
 
     def on_observed(self, event: Observed) -> None:
-        self._now_ns = event.observation.stamp_ns
         self._observe(event.observation)
 
     def on_asked(self, event: Asked) -> None:
@@ -264,7 +261,6 @@ class _Reader(EventHandler):
         self._waiting = []
 
     def on_goal_adopted(self, event: GoalAdopted | ProblemAdopted) -> None:
-        self._goal = {literal.atom for literal in event.goal}
         self._flush().append(Block('plan', f'goal adopted, from {event.source}', texts=(
             ('goal', ' · '.join(map(str, event.goal))),)))
 
@@ -340,12 +336,12 @@ class _Reader(EventHandler):
         return _questions(f'{what}{of}', rows, event.seconds, () if facts == before else facts)
 
     def _beliefs(self, belief: Belief) -> Block:
-        before, self._belief = self._belief, belief
+        before = self._moment.belief
         if not belief.probabilities:
             return self._state(belief, before)
-        past = before.probabilities if before else {}
-        changes = [Change(str(atom), past.get(atom), p, self._truth(atom, self._now_ns),
-                          atom in self._goal) for atom, p in belief.probabilities.items()]
+        past, goal = before.probabilities if before else {}, self._goal
+        changes = [Change(str(atom), past.get(atom), p, self._truth(atom), atom in goal)
+                   for atom, p in belief.probabilities.items()]
         if before is None:
             title = f'first belief, {len(changes)} atoms'
             chosen = [c for c in changes if c.goal or 0.02 < (c.after or 0.0) < 0.98]
@@ -362,7 +358,7 @@ class _Reader(EventHandler):
     def _state(self, belief: Belief, before: Belief | None) -> Block:
         """A belief that is one state: the atoms that are taken for true."""
         def listed(atoms: Iterable[Atom], holds: bool) -> str:
-            wrong = {atom for atom in atoms if self._truth(atom, self._now_ns) is (not holds)}
+            wrong = {atom for atom in atoms if self._truth(atom) is (not holds)}
             return ' · '.join(f'{atom} ✗' if atom in wrong else str(atom)
                               for atom in sorted(atoms))
 
@@ -375,8 +371,15 @@ class _Reader(EventHandler):
             title = f'state: {len(belief.state ^ before.state) or "no"} atoms changed'
         return Block('belief', title, texts=tuple(text for text in texts if text[1]))
 
-    def _truth(self, atom: Atom, stamp_ns: int) -> bool | None:
-        return self._recorded.timeline.holds(atom, stamp_ns)
+    @property
+    def _goal(self) -> set[Atom]:
+        """The atoms of the goal, as the method knows it at the moment."""
+        adopted = self._moment.adopted
+        goal = self._recorded.spec.problem.goal if adopted is None else adopted.goal
+        return {literal.atom for literal in goal}
+
+    def _truth(self, atom: Atom) -> bool | None:
+        return self._recorded.timeline.holds(atom, self._moment.now_ns)
 
 
 def _plan(status: str, length: int | None, took: float, cached: bool, plan: str = '',
