@@ -100,11 +100,16 @@ def test_a_suite_of_ones_own_is_a_file_of_at_most_60_lines(tmp_path: Path) -> No
     place = written(tmp_path)
     run = runs_in(place)
     assert len((place / 'photos.py').read_text().splitlines()) <= 60
+    assert 'at\nmost 60 lines' in PAGE.read_text()
     run('export PYTHONPATH="$PWD/installed${PYTHONPATH:+:$PYTHONPATH}"')
     said = [run(block) for block in commands(ros=False) if 'photos' in block]
     assert 'suite photos keeps its contract' in said[0]
     assert right(place / 'runs/photos-oracle') == [1, 1, 1]
     assert right(place / 'runs/photos') == [1, 0, 0]
+    lines = [json.loads(line) for line in
+             (place / 'runs/photos/episodes.jsonl').read_text().splitlines()]
+    assert [line['p_yes'] for line in lines] == [0.9, None, 0.9]
+    assert len(right(place / 'runs/photos-noisy')) == 3
     assert 'unread                   1 of 3 answers' in said[0]
     assert 'My photos' in said[1] and len(right(place / 'runs/photos-random')) == 3
     page = (place / 'report-photos/report.html').read_text()

@@ -200,7 +200,7 @@ def _item_of_line(line: Mapping[str, Any]) -> Item:
     if line['kind'] == 'sample':
         item |= {'truth': _digest([line['truth']]), 'reply': _digest([line['reply']]),
                  'answer': _digest([line['answer']]), 'unread': bool(line['unread']),
-                 'p': [_rounded(line[name]) for name in ('p_yes', 'p_no', 'probability')],
+                 'p': [_rounded(line[name]) for name in ('p_yes', 'p_no', 'p_right')],
                  'details': _digest([line['details']])}
         if len(line['reply']) <= 40:
             item['reply'] = line['reply']

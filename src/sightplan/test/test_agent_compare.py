@@ -35,8 +35,8 @@ def test_what_is_chosen_does_not_depend_on_which_is_shown_first(tmp_path: Path,
                      suite_options={'variant': 'flipped'})
 
     assert [(name, 1 - choice) for name, choice in _said(usual)] == _said(flipped)
-    assert [line['probability'] for line in usual] == pytest.approx(
-        [line['probability'] for line in flipped])
+    assert [line['p_right'] for line in usual] == pytest.approx(
+        [line['p_right'] for line in flipped])
     assert 0 < sum(line['measures']['first'] for line in usual) < COUNT
 
 
@@ -56,7 +56,7 @@ def test_a_run_is_replayed_from_its_recording(tmp_path: Path) -> None:
              (tmp_path / 'b' / 'episodes.jsonl').read_text().splitlines()]
 
     assert _said(first) == _said(again)
-    assert [line['probability'] for line in first] == [line['probability'] for line in again]
+    assert [line['p_right'] for line in first] == [line['p_right'] for line in again]
 
 
 def test_several_choices_in_one_sample_are_asked_as_they_are(tmp_path: Path) -> None:

@@ -71,7 +71,8 @@ def test_a_result_that_is_no_json_is_a_defect():
     (InfrastructureError('a node died'), FAILED, 'a node died'),
     (WorldError('stuck'), FAILED, 'WorldError: stuck'),
     (CancelledError('stopped'), FAILED, 'stopped'),
-    (FileNotFoundError(2, 'No such file', 'x'), FAILED, 'x: No such file; choose another path'),
+    (FileNotFoundError(2, 'No such file', 'x'), FAILED,
+     'x: No such file; correct the path, or put the file there'),
     (OSError(28, 'No space left'), FAILED, 'output: No space left; choose another path'),
     (KeyboardInterrupt(), FAILED, 'interrupted; all is kept')])
 @pytest.mark.parametrize('flags', [(), ('--json',)])

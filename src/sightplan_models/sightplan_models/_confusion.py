@@ -26,6 +26,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from sightplan.model import InputError, user_path
+from sightplan.model.perception import IN_WORDS
 from sightplan.model.reading import Record, read_file, validated
 
 _DATA = Path(__file__).parent / 'data'
@@ -111,14 +112,18 @@ class ConfusionTable:
         name: what the table is called in results.
         splits: split name to predicate to rates.
         pooled: predicate to rates over all splits, for splits that the table does not know.
+        overall: rates over all predicates and splits, for questions in words.
     """
 
     name: str
     splits: Mapping[str, Mapping[str, Rates]]
     pooled: Mapping[str, Rates]
+    overall: Rates = PERFECT
 
     def rates(self, split: str, predicate: str) -> Rates:
         """Rates of a predicate in a split; pooled ones for an unknown split.
+
+        A question in words has no predicate: it gets those of ``default``, else those overall.
 
         Raises:
             InputError: the table says nothing about the predicate.
@@ -127,6 +132,8 @@ class ConfusionTable:
             for key in (predicate, DEFAULT):
                 if key in row:
                     return row[key]
+        if predicate == IN_WORDS:
+            return self.overall
         raise InputError(f'confusion table {self.name!r} has no rates for predicate '
                          f'{predicate!r}; it has {", ".join(sorted(self.pooled))}. Add it, or an '
                          f'entry {DEFAULT!r}')
@@ -192,14 +199,22 @@ def _read_file(path: Path, pseudo_count: float) -> ConfusionTable:
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
     name = _named(f'{found.name or path.stem}@{digest}', pseudo_count)
     if found.rates is not None:
-        return ConfusionTable(name, {}, _rates(found.rates, pseudo_count))
+        return ConfusionTable(name, {}, _rates(found.rates, pseudo_count),
+                              _overall([found.rates], pseudo_count))
     return _table(name, found.splits or {}, pseudo_count)
 
 
 def _table(name: str, splits: Mapping[str, _Row], pseudo_count: float) -> ConfusionTable:
     pooled = _rates(_pool(list(splits.values())), pseudo_count)
     return ConfusionTable(name, {split: _rates(row, pseudo_count, pooled)
-                                 for split, row in splits.items()}, pooled)
+                                 for split, row in splits.items()}, pooled,
+                          _overall(list(splits.values()), pseudo_count))
+
+
+def _overall(rows: list[_Row], pseudo_count: float) -> Rates:
+    """Rates over all splits and predicates, by the number of answers."""
+    every = [{DEFAULT: entry} for row in rows for entry in row.values()]
+    return _rates(_pool(every), pseudo_count)[DEFAULT]
 
 
 def _pool(rows: list[_Row]) -> _Row:

@@ -24,6 +24,9 @@ ViPlan problems gave:
   holding/inside .10 (.09), inside/ontop .05 (.17), inside/inside .04 (.24); of all such pairs .08;
 * about different things: .02 over all pairs (below .07; inside/inside .14, which is not modelled).
 
+A question in words, about no predicate, errs as the table's answers do overall (or as its entry
+``default`` says).
+
 Where a table has rates of answers with and without reasons, ``cot`` says which are used. Where the
 prompt offers "unknown" as an answer, it is given as often as the table says (``p_unknown_true``,
 ``p_unknown_false``; without them never), and persists as errors do.
@@ -54,7 +57,8 @@ class Settings:
     """Settings of the backend ``noisy_oracle``."""
 
     table: str = param('perfect', 'Confusion table: "perfect", the name of a model that comes '
-                       'with the package, or the path of a .json or .yaml file')
+                       'with the package, or the path of a .json or .yaml file, such as rates: '
+                       '{default: {p_yes_true: 0.9, p_yes_false: 0.1}}')
     split: str = param('auto', 'Row of the table; "auto": that of the episode if the table has '
                        'it, else the mean over its splits')
     cot: str = param('auto', 'Whether to use the rates of answers given after a chain of thought: '

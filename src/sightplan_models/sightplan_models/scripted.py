@@ -2,7 +2,8 @@
 
 The file is YAML or JSON::
 
-    replies:                     # to prompts; a list begins anew with each episode
+    replies:                     # to prompts; a list begins anew with each episode, and with
+                                 # each cluster of samples, such as a picture
       - {plan: [{action: moveblock, parameters: [r, c2]}]}    # data is sent as JSON text
       - 'I think that the plan is done.'
     repeat: last                 # after the end of a list: last, or error (the default)
@@ -23,7 +24,8 @@ The file is YAML or JSON::
 
 ``replies``, ``detect`` and each of ``kinds`` may also be mappings of episodes to lists: by episode
 id, by the name of the problem, or ``default``. A file that is a list holds replies alone. What
-comes after the end of a list of ``locate`` is for ``repeat`` to say, too.
+comes after the end of a list of ``locate`` is for ``repeat`` to say, too. A prompt is answered by
+``answers``, by its last text, where the file has those and no ``replies``.
 """
 
 from __future__ import annotations
@@ -76,7 +78,12 @@ _DEFAULT = 'default'
 class Settings:
     """Settings of the backend ``scripted``."""
 
-    script: str = param('', 'File of replies, .yaml or .json; its form stands in the '
+    script: str = param('', 'File of replies, .yaml or .json: answers: {"Is it red?": {text: '
+                        '"Yes", p_yes: 0.9, p_no: 0.1}, default: "No"} (to yes/no questions, by '
+                        'their text); replies: ["...", ...] (to prompts, in order; the list '
+                        'begins anew with each episode, and with each picture of samples; '
+                        'repeat: last says the last one again); locate: {the red mug: '
+                        '"[(0.31, 0.42)]"} (to requests to point); detect and kinds, see the '
                         'documentation of sightplan_models.scripted')
 
 
@@ -128,6 +135,7 @@ class _Script(ModelByKind):
         self._kinds = {str(name): _episodes(given, f'kinds.{name}', where)
                        for name, given in kinds.items()}
         self._answers = _answers(data.get('answers', {}), where)
+        self._answers_prompts = 'answers' in data and 'replies' not in data
         self._places = _places(data.get('locate', {}), where)
         self._coordinates = _coordinates(data.get('coordinates', Coordinates.UNIT_XY), where)
         self._resized = _size(data.get('resized'), where)
@@ -171,24 +179,27 @@ class _Script(ModelByKind):
         Raises:
             BackendError: the file has no answer to one of them, and no default.
         """
-        replies = []
-        for query in queries:
-            text = query.question.text
-            reply = self._answers.get(text, self._answers.get(_DEFAULT))
-            if reply is None:
-                raise BackendError(f'{self._path}: answers has no entry {text!r}; add it, or an '
-                                   f'entry {_DEFAULT!r}')
-            replies.append(reply)
-        self._requests += len(replies)
-        return replies
+        return [self._answer(query.question.text) for query in queries]
+
+    def _answer(self, text: str) -> YesNoReply:
+        """The answer to a question by its text; raises as ``answer``."""
+        reply = self._answers.get(text, self._answers.get(_DEFAULT))
+        if reply is None:
+            raise BackendError(f'{self._path}: answers has no entry {text!r}; add it, or an '
+                               f'entry {_DEFAULT!r}')
+        self._requests += 1
+        return reply
 
     @answers(Generate)
     def generate(self, query: Generate, deadline: Deadline) -> TextReply:
-        """The next reply of the episode's list.
+        """The next reply of the episode's list; of a file of answers alone that to the last text.
 
         Raises:
             BackendError: there is none left, or no list for this episode.
         """
+        if self._answers_prompts:
+            texts = [part for part in query.parts if isinstance(part, str)]
+            return TextReply(self._answer(texts[-1] if texts else '').text)
         return TextReply(self._next('replies', self._lists['replies']))
 
     @answers(Detect)

@@ -117,6 +117,9 @@ def _call(prog: str, main: Main, kept: str, failures: tuple[type[SightplanError]
         raise
     except KeyboardInterrupt:
         return _over(prog, f'interrupted{"; " if kept else ""}{kept}', FAILED)
+    except FileNotFoundError as error:
+        return _over(prog, f'{error.filename or "a file"}: {error.strerror or error}; correct the '
+                     'path, or put the file there', FAILED)
     except OSError as error:
         return _over(prog, f'{error.filename or "output"}: {error.strerror or error}; choose '
                      'another path', FAILED)

@@ -52,7 +52,9 @@ def settings_flag(of: str, group: str = '') -> Any:
 def table_flag(group: str = '') -> Any:
     """Declare ``--table``, which is short for the backend that answers by tables."""
     return option(None, f'short for --backend {OF_TABLES} --backend-option table=NAME: "perfect", '
-                  'a model such as gpt-4.1, or the path of a .json or .yaml file',
+                  'a model such as gpt-4.1, or the path of a .json or .yaml file of rates, such '
+                  'as rates: {default: {p_yes_true: 0.9, p_yes_false: 0.1}} (entries are '
+                  'predicates; default stands for all others)',
                   metavar='NAME', group=group)
 
 

@@ -31,7 +31,8 @@ examples:
   sightplan suite predicates score --data my_pictures --predictions answers.jsonl
   sightplan suite ./my_suite check --data my_data
 
-Every suite has check, contract, generate and score; some have more verbs of their own.
+Every suite has contract and score; suites with folders of data have check, suites that draw data
+generate, and some have more verbs of their own.
 
 exit codes: 0 done; 1 some data cannot be used; 2 bad usage or bad files.
 """
@@ -130,17 +131,19 @@ def verbs_of(name: str, prog: str = 'sightplan suite') -> CommandParser:
     parser.description = f'{suite.title}: {suite.paper}' if suite.paper else suite.title
     verbs = parser.add_subparsers(dest='verb', required=True, metavar='VERB')
 
-    add_command(verbs, 'check', functools.partial(check, suite),
-                'count what is in a folder of data, and say what cannot be used and why',
-                settings=CheckArguments, exits=_VERBS)
+    if suite.can_check:
+        add_command(verbs, 'check', functools.partial(check, suite),
+                    'count what is in a folder of data, and say what cannot be used and why',
+                    settings=CheckArguments, exits=_VERBS)
     add_command(verbs, 'contract', functools.partial(contract, suite),
                 'check that the suite itself is sound: its measures, samples, reading and '
                 'scoring; no model is needed', settings=ContractArguments,
                 exits='0 it is; 1 it is not, which is said; 2 bad usage or bad files')
     own = suite.verbs
-    add_command(verbs, 'generate', functools.partial(own.generate or generate, suite),
-                'write a folder of data, drawn from a seed', exits=_VERBS,
-                settings=own.generate_arguments or GenerateArguments)
+    if own.generate is not None or suite.can_generate:
+        add_command(verbs, 'generate', functools.partial(own.generate or generate, suite),
+                    'write a folder of data, drawn from a seed', exits=_VERBS,
+                    settings=own.generate_arguments or GenerateArguments)
     add_command(verbs, 'score', functools.partial(own.score or score, suite),
                 'score answers that came from elsewhere; no model is needed', exits=_VERBS,
                 settings=own.score_arguments or (

@@ -8,6 +8,7 @@ file of the same name in its folder ``prompts/``.
 from __future__ import annotations
 
 import enum
+import functools
 import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -559,6 +560,33 @@ def _read_template(name: str, own: Path) -> tuple[_Template | None, list[Path]]:
             raise DomainError(f'{path}:1: system, before_image, after_image: none of them has '
                               f'{{{key}}} (put it where it is to be said)')
     return template, files
+
+
+def has_prompt_without_domain(name: str) -> bool:
+    """Whether ``prompt_without_domain`` knows a prompt."""
+    return (_TEMPLATES / f'{name}.yaml').is_file() and isinstance(
+        _read_template(name, _TEMPLATES)[0], _QuestionTemplate)
+
+
+@functools.cache
+def prompt_without_domain(name: str) -> GroundingPrompt:
+    """The words around yes/no questions that belong to no domain: those of all, filled with none.
+
+    Args:
+        name: of the prompt, for example ``ground`` or ``ground_cot``.
+
+    Raises:
+        InputError: there is none of this name for such questions.
+    """
+    if not has_prompt_without_domain(name):
+        raise InputError(f'there is no prompt {name!r} for yes/no questions without a domain; '
+                         'choose ground or ground_cot')
+    template, files = _read_template(name, _TEMPLATES)
+    assert isinstance(template, _QuestionTemplate)
+    system, before, after = (_compose(text, {'environment': '', 'memory': ''})
+                             for text in template.around)
+    return GroundingPrompt(name, system, before, after, template.question, template.reasoning,
+                           template.max_tokens, _digest(files), template.unknown)
 
 
 def _digest(files: Collection[Path]) -> str:

@@ -125,22 +125,30 @@ class BackendGrounder(ModelUser):
         return Answer(question.atom, verdict, reply.p_yes, reply.p_no, reply.text,
                       reply.p_unknown)
 
-    def _check_questions(self, questions: Sequence[Question]) -> None:
-        """Refuse what a model that was made for one domain's questions would answer at random."""
+    def why_unable(self, question: Question) -> str:
+        """Why the model would answer a question at random, with the remedy; '' if it would not.
+
+        A model that was made for one domain's questions knows no other words.
+        """
         traits = traits_of(self._model)
         made_for = traits.domain
         if not made_for or traits.refuses:
-            return
+            return ''
         domain = load_domain(made_for)
+        if domain.is_question(question.text):
+            return ''
+        forms = ', '.join(map(repr, domain.question_forms()))
+        able = ', '.join(name for name in backends_that_answer(Generate)
+                         if not traits_of(backend_class(name)).truth)
+        return (f'{self.model} was made for the questions of domain {made_for} and would '
+                f'answer others at random; {question.text!r} is none of them: ask as the '
+                f'domain does ({forms}), or choose a backend that reads any question: {able}')
+
+    def _check_questions(self, questions: Sequence[Question]) -> None:
+        """Refuse what a model that was made for one domain's questions would answer at random."""
         for question in questions:
-            if not domain.is_question(question.text):
-                forms = ', '.join(map(repr, domain.question_forms()))
-                able = ', '.join(name for name in backends_that_answer(Generate)
-                                 if not traits_of(backend_class(name)).truth)
-                raise InputError(
-                    f'{self.model} was made for the questions of domain {made_for} and would '
-                    f'answer others at random; {question.text!r} is none of them: ask as the '
-                    f'domain does ({forms}), or choose a backend that reads any question: {able}')
+            if why := self.why_unable(question):
+                raise InputError(why)
 
     def tell_apart(self, observation: Observation, looks: int = 1,
                    timeout_s: float | None = None, instruction: str = '',

@@ -16,6 +16,7 @@ it. A ``Measure`` says how the numbers of many lines become one with a 95 % inte
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ from sightplan.metrics.intervals import (
     fraction_of_counts,
     percentile_interval,
 )
+from sightplan.model.errors import InputError
 
 FRACTION, SHARE, MEAN, STATISTIC = 'fraction', 'share', 'mean', 'statistic'
 RESAMPLES = 1000
@@ -52,7 +54,8 @@ class Measure:
     Attributes:
         name: as in the lines' ``measures`` (statistics: a name of their own).
         about: one line for people, with unit.
-        kind: ``fraction``, ``share``, ``mean`` or ``statistic``.
+        kind: ``fraction`` (every value is 0 or 1), ``share`` (from 0 to 1), ``mean`` (any number)
+            or ``statistic``.
         higher_is_better: None if neither is better (a count of questions).
         statistic: of a statistic: see ``Statistic``.
         primary: whether it is what a suite is compared by; exactly one measure of a suite is.
@@ -78,6 +81,20 @@ class Measure:
     counts: tuple[str, str] | None = None
     needs: tuple[str, ...] = ()
     halves: tuple[str, ...] = ()
+
+    def why_unfit(self, value: float | None) -> str:
+        """Why a value is none of this measure's kind, with the remedy; '' if it is one."""
+        if value is not None and not math.isfinite(value):
+            return f'measure {self.name} has the value {value!r}, which is no finite number'
+        kind = {FRACTION: '0, 1 or None', SHARE: 'from 0 to 1, or None'}.get(self.kind)
+        if kind is None or value is None or value in (0, 1) or (
+                self.kind == SHARE and -1e-9 <= value <= 1 + 1e-9):
+            return ''
+        fitting = "'share' (values from 0 to 1) or 'mean' (any number)" if (
+            self.kind == FRACTION) else "'mean' (any number)"
+        return (f'measure {self.name} has the value {value!r}, and every value of a {self.kind} '
+                f'is {kind}; declare it of kind {fitting}, as in '
+                f"Measure({self.name!r}, '...', {fitting.split()[0]})")
 
     def has_value(self, line: Mapping[str, Any]) -> bool:
         """Whether a line says something about it."""
@@ -162,10 +179,17 @@ def aggregate(lines: Sequence[Mapping[str, Any]], measure: Measure,
         measure: what to aggregate.
         resamples: of the bootstrap over clusters.
         seed: of the bootstrap.
+
+    Raises:
+        InputError: a value is none of the measure's kind, such as 0.3 of a fraction.
     """
     held = [line for line in lines if measure.has_value(line)]
     clusters = [line['cluster'] for line in held]
     n, distinct = len(clusters), len(set(clusters))
+    if measure.statistic is None:
+        for line in held:
+            if why := measure.why_unfit(line['measures'][measure.name]):
+                raise InputError(why)
     if not n:
         return Aggregate(None, None, None, 0, 0)
     names = ((measure.name,) if measure.statistic is None else

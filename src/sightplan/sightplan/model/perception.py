@@ -16,6 +16,9 @@ GOAL_NS = -1
 """Stamp of what shows the goal, and the time to ask a TruthSource for to learn what holds
 there."""
 
+IN_WORDS = 'in.words'
+"""Predicate of the atoms that stand for questions in words; no PDDL file can declare it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
@@ -92,15 +95,25 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A yes/no question about one ground atom.
+    """A yes/no question: about one ground atom, or in words alone (``Question.of_words``).
 
     Attributes:
-        atom: what is asked.
+        atom: what is asked; of a question in words an atom that stands for its text.
         text: the wording given to the model.
     """
 
     atom: Atom
     text: str
+
+    @classmethod
+    def of_words(cls, text: str) -> Question:
+        """A question that is about no atom of a domain."""
+        return cls(Atom(IN_WORDS, (hashlib.sha256(text.encode()).hexdigest()[:16],)), text)
+
+    @property
+    def in_words(self) -> bool:
+        """Whether it is about no atom of a domain."""
+        return self.atom.predicate == IN_WORDS
 
 
 @dataclass(frozen=True, slots=True)

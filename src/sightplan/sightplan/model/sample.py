@@ -26,18 +26,25 @@ class Picture:
         load_depth: gives (H, W) float32, distance along the optical axis [m], 0 where unknown;
             None without.
         camera: (fx, fy, cx, cy) in pixels, from the top left pixel's corner; None if not known.
+        file: where it lies, so that a run finds out before it begins that it is not there; None
+            for a picture that is no file. A method does not get it.
     """
 
     name: str
     load: Callable[[], NDArray[np.uint8]]
     load_depth: Callable[[], NDArray[np.float32]] | None = None
     camera: tuple[float, float, float, float] | None = None
-
+    file: Path | None = None
 
     @classmethod
-    def of_file(cls, path: Path) -> Picture:
-        """A picture that is a PNG or JPEG file; called as the file, without its folder."""
-        return cls(path.name, lambda: read_image(path))
+    def of_file(cls, path: Path, name: str = '') -> Picture:
+        """A picture that is a PNG or JPEG file.
+
+        Args:
+            path: of the file.
+            name: '' for that of the file, without its folder.
+        """
+        return cls(name or path.name, lambda: read_image(path), file=path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +76,11 @@ class Sample:
         split: name of its split.
         cluster: its statistical cluster, such as the picture; the unit of the bootstrap.
         parts: what a model is shown, texts and pictures in their order.
-        question: the yes/no question about one ground atom, where it is one; then its text is the
-            last part, and answers carry probabilities where the backend offers them.
-        domain: reference of the domain of the question's atom, '' without.
+        question: the yes/no question, where it is one, about one ground atom or in words; then
+            its text is the last part, and answers carry probabilities where the backend offers
+            them.
+        domain: reference of the domain of the question's atom; '' for a question in words, and
+            where there is none.
         target: what is to be found in the one picture, where the answer is a place in it; then its
             text is the last part.
         start: first point of a trace that is to be drawn, in unit coordinates, where it is
@@ -98,6 +107,24 @@ class Sample:
     questions: tuple[Question, ...] = ()
     choices: tuple[Choice, ...] = ()
     told: tuple[str, ...] = ()
+
+    @classmethod
+    def yes_no(cls, name: str, split: str, picture: Picture, text: str, *, cluster: str = '',
+               details: dict[str, Any] | None = None) -> Sample:
+        """A yes/no question in words about a picture, which belongs to no domain.
+
+        What is true of it (``Samples.truth``) is True or False.
+
+        Args:
+            name: its id, unique within its suite and split.
+            split: name of its split.
+            picture: that the question is about.
+            text: the question alone; prompts say how to answer it.
+            cluster: see the class; '' for the name of the picture.
+            details: see the class; ``question`` and ``picture`` are added.
+        """
+        return cls(name, split, cluster or picture.name, (picture, text), Question.of_words(text),
+                   details={'question': text, 'picture': picture.name, **(details or {})})
 
     def blind(self) -> Sample:
         """The same without its pictures."""

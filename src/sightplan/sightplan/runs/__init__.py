@@ -2,6 +2,7 @@
 
 from sightplan.metrics.measures import Measure
 from sightplan.model.sample import Picture, Sample
+from sightplan.runs.dataset import PictureQuestion, read_questions
 from sightplan.runs.driver import Walked, walk
 from sightplan.runs.episodes import (
     EpisodePlan,
@@ -47,12 +48,12 @@ from sightplan.runs.worlds import make_world, world_identity, world_names
 
 __all__ = [
     'ALL_SPLITS', 'EpisodePlan', 'EpisodeRunner', 'FolderSuite', 'Item', 'Line', 'Measure',
-    'OpenRun', 'Picture', 'Plan', 'Progress', 'RunSettings', 'Runner', 'Sample', 'Samples',
-    'Scored', 'Suite', 'Unread', 'Walked', 'Work', 'answering_prompt', 'asks_for_reasons',
-    'canonical_summary', 'default_out', 'episode_scorer', 'identity', 'load_suite', 'scored_by',
-    'make_planner', 'make_work', 'make_world', 'measures_of', 'ordered', 'problems_sha256',
-    'read_suite', 'read_yes_no', 'replies_read', 'resolved_backend_options', 'run',
-    'select_problems', 'session', 'specify', 'suite_for', 'suite_names', 'suite_of',
-    'suite_of_run', 'suite_reference', 'summarise', 'walk', 'why_unscored', 'why_useless',
-    'world_identity', 'world_names', 'write_summary',
+    'OpenRun', 'Picture', 'PictureQuestion', 'Plan', 'Progress', 'RunSettings', 'Runner',
+    'Sample', 'Samples', 'Scored', 'Suite', 'Unread', 'Walked', 'Work', 'answering_prompt',
+    'asks_for_reasons', 'canonical_summary', 'default_out', 'episode_scorer', 'identity',
+    'load_suite', 'make_planner', 'make_work', 'make_world', 'measures_of', 'ordered',
+    'read_questions', 'read_suite', 'read_yes_no', 'replies_read',
+    'resolved_backend_options', 'run', 'scored_by', 'select_problems', 'session', 'specify',
+    'suite_for', 'suite_names', 'suite_of', 'suite_of_run', 'suite_reference', 'summarise',
+    'walk', 'why_unscored', 'why_useless', 'world_identity', 'world_names', 'write_summary',
 ]

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from sightplan.model import InputError
+import numpy as np
+from numpy.typing import NDArray
+
+from sightplan.model import InfrastructureError, InputError
 from sightplan.model.sample import Choice, Picture, Sample, SampleReply
 from sightplan.model.sealing import Sealed
 
@@ -39,7 +42,7 @@ class Handed:
             return names.setdefault(f'{kind} {name}', f'{kind} {secrets.token_hex(8)}')
 
         def picture(part: Picture) -> Picture:
-            return Picture(anew('picture', part.name), Sealed(part.load),
+            return Picture(anew('picture', part.name), Sealed(_loader(part)),
                            Sealed(part.load_depth) if part.load_depth else None, part.camera)
 
         self._samples = {}
@@ -68,3 +71,13 @@ class Handed:
         return dataclasses.replace(
             given, id=sample.id, cluster=sample.cluster, details=sample.details,
             choices=sample.choices if given.choices == whole.choices else given.choices)
+
+
+def _loader(picture: Picture) -> Callable[[], NDArray[np.uint8]]:
+    """What loads a picture for a method; one that cannot be loaded costs its own samples alone."""
+    def load() -> NDArray[np.uint8]:
+        try:
+            return picture.load()
+        except InputError as error:
+            raise InfrastructureError(f'picture {picture.name!r}: {error}') from error
+    return load

@@ -30,6 +30,7 @@ from sightplan.model import (
     Observation,
     PlanningResult,
     PlanningTask,
+    Question,
     SightplanError,
     SpendingCapError,
     State,
@@ -65,10 +66,13 @@ from sightplan.records import RunStore
 from sightplan.runs.handing import GUESS, Handed
 from sightplan.runs.samples import (
     SamplePlan,
+    asks_yes_no,
+    in_words,
     random_reply,
     score_reply,
     shared,
     truth_reply,
+    yes_no_prompt,
 )
 from sightplan.runs.settings import RunSettings
 from sightplan.runs.suite import Suite
@@ -115,7 +119,7 @@ class SampleRunner:
 
     def open(self, stack: ExitStack) -> None:
         """Samples need nothing but a model; contract in ``work.Runner``."""
-        self._desk = _Desk(self.plan, None, stack, self._handed)
+        self._desk = _Desk(self.plan, None, stack, self._handed, self._truth)
 
     def load(self, options: dict[str, Any], given: Model | None, stack: ExitStack) -> Model:
         """Load the model; contract in ``work.Runner``.
@@ -123,7 +127,7 @@ class SampleRunner:
         Where the samples' domains have a model each, ``given`` is not used.
         """
         self.backend = self._loaded(options, given, stack)
-        self._desk = _Desk(self.plan, self.backend, stack, self._handed)
+        self._desk = _Desk(self.plan, self.backend, stack, self._handed, self._truth)
         return self.backend
 
     def _loaded(self, options: dict[str, Any], given: Model | None, stack: ExitStack) -> Model:
@@ -158,7 +162,7 @@ class SampleRunner:
 
     def begin(self, store: RunStore, backend: Model | None, stack: ExitStack) -> None:
         """Contract in ``work.Runner``."""
-        self._desk = _Desk(self.plan, backend, stack, self._handed)
+        self._desk = _Desk(self.plan, backend, stack, self._handed, self._truth)
 
     def batches(self, missing: Sequence[Sample]) -> Iterable[Sequence[Sample]]:
         """Neighbours of one cluster and domain."""
@@ -222,7 +226,7 @@ class SampleRunner:
             'seed': self._settings.seed, **found, 'error': error or None,
             'usage': None if spent is None else dataclasses.asdict(spent), 'seconds': seconds,
             'reply': reply.text, 'p_yes': reply.p_yes, 'p_no': reply.p_no,
-            'probability': reply.probability, 'truth': truth, 'details': sample.details}
+            'p_right': reply.probability, 'truth': truth, 'details': sample.details}
 
     def _scored(self, sample: Sample, truth: Any, reply: SampleReply) -> tuple[Line, str]:
         """What ``score_reply`` gives, and why the sample is not scored; '' if it is.
@@ -273,7 +277,10 @@ class _Truth:
 
 
 class _CurrentTruth:
-    """The state that the current batch is about, for a backend that declares ``needs_truth``."""
+    """The state that the current batch is about, for a backend that declares ``needs_truth``.
+
+    Of questions in words it is those whose answer is yes.
+    """
 
     def __init__(self, plan: SamplePlan) -> None:
         self._plan = plan
@@ -291,6 +298,9 @@ class _CurrentTruth:
 
     def state(self, stamp_ns: int | None = None) -> State:
         source = self._plan.truth_source(self.batch[0]) if self.batch else None
+        if source is None and self.batch and all(map(in_words, self.batch)):
+            return frozenset(sample.question.atom for sample in self.batch
+                             if sample.question is not None and self._plan.truth(sample))
         if source is None:
             raise InputError(f'suite {self._plan.suite.name} tells no true state of its samples; '
                              'choose a backend that needs none')
@@ -323,9 +333,9 @@ class _Desk:
     """
 
     def __init__(self, plan: SamplePlan, backend: Model | None, stack: ExitStack,
-                 handed: Handed) -> None:
+                 handed: Handed, truth: _CurrentTruth) -> None:
         self._plan, self._backend, self._stack = plan, backend, stack
-        self._handed = handed
+        self._handed, self._truth = handed, truth
         self._planner: SymbolicPlanner | None = None
         self._others: dict[str, Model] = {}
         self._answered: dict[tuple[str, str], dict[str, None]] = {}
@@ -495,9 +505,9 @@ class _Desk:
         backend, timeout_s = self._model(), self._plan.settings.grounder_timeout_s
         for sample in samples:
             self._note(sample, self._current_model)
-        prompt = load_domain(samples[0].domain).grounding_prompt(name)
+        prompt = yes_no_prompt(name, samples[0].domain)
         picture = next((part for part in samples[0].parts if isinstance(part, Picture)), None)
-        questions = [sample.question for sample in samples if sample.question is not None]
+        questions = [_question(sample) for sample in samples]
         if picture is None:
             if traits_of(backend).truth:
                 raise self._never_blind()
@@ -510,10 +520,17 @@ class _Desk:
                     prompt.max_tokens), timeout_s).text))
         check_backend(self._plan.settings.backend, YesNo, backend)
         assert self._grounder is not None
-        image = _GREY if picture is None else picture.load()
+        if refused := {sample.id: why for sample in samples if in_words(sample)
+                       and (why := self._grounder.why_unable(_question(sample)))}:
+            able = [sample for sample in samples if sample.id not in refused]
+            replies = iter(self._ask_questions(able, name) if able else [])
+            return [SampleReply(unread=refused[sample.id]) if sample.id in refused
+                    else next(replies) for sample in samples]
+        self._truth.batch = samples
         missing = SampleReply()
         answers: Sequence[Answer | None]
         try:
+            image = _GREY if picture is None else picture.load()
             answers = self._grounder.ground(Observation(image), questions, timeout_s, prompt)
         except InputError:
             raise
@@ -532,7 +549,7 @@ class _Desk:
         answers = self._grounder.ground(
             Observation(_GREY if picture is None else picture.load()), sample.questions,
             self._plan.settings.grounder_timeout_s,
-            load_domain(sample.domain).grounding_prompt(name))
+            yes_no_prompt(name, sample.domain))
         return SampleReply(self._plan.suite.compose(sample, answers))
 
     def _ask_choices(self, sample: Sample) -> SampleReply:
@@ -598,9 +615,12 @@ def _picture(sample: Sample) -> Picture:
 def _shown(sample: Sample) -> tuple[bool, str]:
     """Whether a sample is a yes/no question about at most one picture; and which."""
     pictures = [part.name for part in sample.parts if isinstance(part, Picture)]
-    texts = len(sample.parts) - len(pictures)
-    return (sample.question is not None and bool(sample.domain) and len(pictures) <= 1
-            and texts == 1), pictures[0] if pictures else ''
+    return asks_yes_no(sample), pictures[0] if pictures else ''
+
+
+def _question(sample: Sample) -> Question:
+    assert sample.question is not None, 'only yes/no questions are asked as such'
+    return sample.question
 
 
 class _PerDomain:
@@ -612,7 +632,7 @@ class _PerDomain:
 
     def use(self, domain: str) -> None:
         """What follows is about a domain."""
-        self.current = self._models[domain]
+        self.current = self._models.get(domain, self.current)  # questions in words have none
 
     @property
     def _all(self) -> list[Model]:

@@ -6,7 +6,8 @@ import dataclasses
 import hashlib
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +15,23 @@ import sightplan
 from sightplan.agent import answerer_class, answerer_settings
 from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.domains import Domain, load_domain
+from sightplan.domains.prompts import has_prompt_without_domain, prompt_without_domain
 from sightplan.grounding import instructions, parse_yes_no
 from sightplan.metrics.measures import scored
 from sightplan.model import (
     Atom,
+    GroundingPrompt,
     InputError,
     MaskSource,
+    SightplanError,
     TruthSource,
     identity_values,
     prompt_id,
 )
 from sightplan.model.logged import LoggedAnswer
 from sightplan.model.reply_text import after_thoughts
-from sightplan.model.sample import Sample, SampleReply
-from sightplan.queries import Choose, Detect, Locate
+from sightplan.model.sample import Picture, Sample, SampleReply
+from sightplan.queries import Choose, Detect, Locate, YesNo
 from sightplan.queries.choose import PreferenceSource
 from sightplan.records import RunStore
 from sightplan.runs.method_check import check_writes
@@ -39,6 +43,7 @@ from sightplan.vlm.api import (
     backend_content,
     backend_reads_prompt,
     backend_settings,
+    check_backend,
     resolved_options,
 )
 
@@ -75,9 +80,15 @@ def score_reply(suite: Suite, sample: Sample, truth: Any, reply: SampleReply) ->
 
     Returns:
         ``measures``, ``cause``, ``answer``, ``unread`` and ``unknown`` of the sample's line.
+
+    Raises:
+        InputError: the suite gives a measure a value that is none of its kind.
     """
     answer, unread = read_reply(suite, sample, reply)
     found = suite.score(sample, answer, truth, reply)
+    for measure in suite.measures(SAMPLES):
+        if why := measure.why_unfit(found.measures.get(measure.name)):
+            raise InputError(f'suite {suite.name}: score() of sample {sample.id!r}: {why}')
     cause = UNKNOWN_WORDS if reply.unknown and not reply.regions else found.cause
     return {'measures': dict(found.measures), 'cause': cause, 'answer': answer,
             'unread': unread, 'unknown': list(reply.unknown)}
@@ -138,17 +149,30 @@ class SamplePlan:
         self.items = [sample for part in self.loaded for sample in part.items]
         self.skipped = [text for part in self.loaded for text in part.skipped]
         if not self.items:
-            raise InputError(f'suite {suite.name}, split {settings.split!r}: there is not one '
-                             'sample' + ''.join(f'\n  {text}' for text in self.skipped))
+            raise InputError(f'suite {suite.name} ({suite.source}), split {settings.split!r}: '
+                             'there is not one sample'
+                             + ''.join(f'\n  {text}' for text in self.skipped))
         if settings.episodes > len(self.items):
             raise InputError(f'episodes = {settings.episodes}, but split {settings.split!r} of '
                              f'suite {suite.name} has {len(self.items)} samples; ask for fewer')
         if settings.episodes:
             self.items = self.items[:settings.episodes]
+        self._check_model()
         self.clusters: dict[tuple[str, str], list[Sample]] = {}
         for sample in self.items:
             self.clusters.setdefault(shared(sample), []).append(sample)
         self._of = {sample.id: part for part in self.loaded for sample in part.items}
+
+    def _check_model(self) -> None:
+        """Check that the run's backend answers yes/no questions, where the method asks some.
+
+        Raises:
+            InputError: it does not; names those that do.
+        """
+        cls = answerer_class(self.settings.method)
+        if cls.needs_model and cls.prompt and any(
+                asks_yes_no(sample) and in_words(sample) for sample in self.items):
+            check_backend(self.settings.backend, YesNo)
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -192,6 +216,8 @@ class SamplePlan:
         """Contract in ``work.Plan``."""
         settings, cls = self.settings, answerer_class(self.settings.method)
         asked = [load_domain(name) for name in self.domains]
+        words = [sample.question.text for sample in self.items
+                 if sample.question is not None and in_words(sample)]
         identity: dict[str, Any] = {
             'sightplan': sightplan.__version__,
             'suite': self.suite.name,
@@ -201,7 +227,9 @@ class SamplePlan:
             'samples': {'count': len(self.items), **{
                 split: dict(part.identity) for split, part in zip(
                     _splits(self.suite, settings.split), self.loaded, strict=True)}},
-            'questions_sha256': {domain.name: self._wording(domain) for domain in asked},
+            'questions_sha256': {
+                **{domain.name: self._wording(domain) for domain in asked},
+                **({NO_DOMAIN: _hash_of(words)} if words else {})},
             'method': {'name': settings.method, **dataclasses.asdict(
                 answerer_settings(settings.method, settings.method_options))},
             'backend': None, 'model': model, 'prompt': None, 'seed': settings.seed}
@@ -210,7 +238,8 @@ class SamplePlan:
             identity['backend'] = {'name': settings.backend, **identity_values(
                 backend_settings(settings.backend, options))}
             identity['prompt'] = {'name': cls.prompt, 'sha256': {
-                domain.name: domain.prompt_hash(cls.prompt) for domain in asked}}
+                **{domain.name: domain.prompt_hash(cls.prompt) for domain in asked},
+                **({NO_DOMAIN: yes_no_prompt(cls.prompt, '').sha256} if words else {})}}
             if any(sample.target is not None for sample in self.items):
                 identity['pointing'] = backend_content(settings.backend, options, Locate)
             if any(sample.choices for sample in self.items):
@@ -234,8 +263,36 @@ class SamplePlan:
                  if sample.domain == domain.reference and sample.question is not None]
         if all(question.text == domain.question(question.atom).text for question in asked):
             return domain.question_hash
-        texts = '\n'.join(question.text for question in asked)
-        return hashlib.sha256(texts.encode()).hexdigest()[:12]
+        return _hash_of(question.text for question in asked)
+
+
+def _hash_of(texts: Iterable[str]) -> str:
+    return hashlib.sha256('\n'.join(texts).encode()).hexdigest()[:12]
+
+
+NO_DOMAIN = 'no domain'
+"""Key of what the identity says of questions in words, in the place of a domain's name."""
+
+
+def in_words(sample: Sample) -> bool:
+    """Whether a sample is a yes/no question in words, which belongs to no domain."""
+    return sample.question is not None and sample.question.in_words
+
+
+def asks_yes_no(sample: Sample) -> bool:
+    """Whether a sample is a yes/no question about at most one picture."""
+    pictures = sum(isinstance(part, Picture) for part in sample.parts)
+    return (sample.question is not None and (in_words(sample) or bool(sample.domain))
+            and pictures <= 1 and len(sample.parts) == pictures + 1)
+
+
+def yes_no_prompt(name: str, domain: str) -> GroundingPrompt:
+    """The words around yes/no questions: those of a domain, or of none for ``''``.
+
+    Raises:
+        InputError: there is no such prompt.
+    """
+    return load_domain(domain).grounding_prompt(name) if domain else prompt_without_domain(name)
 
 
 def shared(sample: Sample) -> tuple[str, str]:
@@ -283,14 +340,78 @@ def load_samples(suite: Suite, split: str, options: Mapping[str, Any]) -> list[S
     if options and suite.settings is None:
         raise InputError(f'suite {suite.name} takes no options (it has no settings); leave out '
                          f'{", ".join(options)}')
-    loaded = [suite.samples(one, options) for one in _splits(suite, split)]
+    loaded = [_made(suite, one, options) for one in _splits(suite, split)]
     seen: set[str] = set()
     for sample in itertools.chain.from_iterable(part.items for part in loaded):
         if sample.id in seen:
             raise InputError(f'suite {suite.name}: two samples are called {sample.id!r}; give '
                              f'each an id of its own')
         seen.add(sample.id)
+    for part in loaded:
+        _check_samples(suite, part)
     return loaded
+
+
+def _made(suite: Suite, split: str, options: Mapping[str, Any]) -> Samples:
+    """The samples of a split.
+
+    Raises:
+        InputError: the suite cannot make it, or its code fails; then says where.
+    """
+    try:
+        made = suite.samples(split, options)
+    except (SightplanError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        raise InputError(f'suite {suite.name}: samples() failed{_place(suite, error)}: '
+                         f'{type(error).__name__}: {error}') from error
+    if not isinstance(made, Samples):
+        raise InputError(f'suite {suite.name}: samples() gives a {type(made).__name__}; return '
+                         'what Samples.of(pairs) gives')
+    return made
+
+
+def _place(suite: Suite, error: Exception) -> str:
+    """Where in a suite's own files an exception came from: `` at photos.py:18``."""
+    own = [frame for frame in traceback.extract_tb(error.__traceback__)
+           if suite.folder in Path(frame.filename).resolve().parents]
+    return f' at {Path(own[-1].filename).name}:{own[-1].lineno}' if own else ''
+
+
+_MOST_NAMED = 5
+"""Faults of one kind that an error names; it counts the others."""
+
+
+def _check_samples(suite: Suite, part: Samples) -> None:
+    """Check what would fail in the middle of a run, or be scored wrongly.
+
+    Raises:
+        InputError: a picture's file is missing or empty, or a yes/no question in words has
+            another truth than True and False; names sample and file.
+    """
+    wrong: dict[str, str] = {}
+    for sample in part.items:
+        truth = part.truth(sample.id) if in_words(sample) else True
+        if not isinstance(truth, bool):
+            raise InputError(f'suite {suite.name}: sample {sample.id!r} is a yes/no question, and '
+                             f'its truth is {truth!r}; give True or False')
+        for picture in sample.parts:
+            if isinstance(picture, Picture) and picture.file is not None:
+                file = str(picture.file)
+                if file not in wrong and (why := _unusable(picture.file)):
+                    wrong[file] = f'{file}: {why} (picture of sample {sample.id!r})'
+    if wrong:
+        raise InputError('\n'.join([*itertools.islice(wrong.values(), _MOST_NAMED), *(
+            [f'and {len(wrong) - _MOST_NAMED} more pictures'] if len(wrong) > _MOST_NAMED
+            else [])]))
+
+
+def _unusable(picture: Path) -> str:
+    """Why a file cannot be a picture, as far as the folder tells; '' if it can be one."""
+    try:
+        return '' if picture.stat().st_size else 'is empty; put the picture there'
+    except OSError as error:
+        return f'cannot be read ({error.strerror}); put the picture there, or correct the path'
 
 
 def resolved_backend_options(settings: RunSettings, domains: Sequence[str]) -> dict[str, Any]:
@@ -301,7 +422,8 @@ def resolved_backend_options(settings: RunSettings, domains: Sequence[str]) -> d
     """
     prompt = answerer_class(settings.method).prompt
     loaded = [load_domain(name) for name in domains]
-    reasoning = bool(loaded) and loaded[0].grounding_prompt(prompt).reasoning
+    reasoning = (loaded[0].grounding_prompt(prompt).reasoning if loaded else
+                 has_prompt_without_domain(prompt) and prompt_without_domain(prompt).reasoning)
     return resolved_options(settings.backend, settings.backend_options, settings.seed, reasoning,
                             loaded[0] if len(loaded) == 1 else None)
 

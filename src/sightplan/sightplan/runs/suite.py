@@ -6,6 +6,11 @@ and one object of it; everything else has a default. It is found as an entry poi
 by the path of the file, which then calls the object ``suite``. Larger suites are folders
 (``runs.suite_folder``). ``sightplan suite NAME contract`` checks either (``runs.suite_contract``).
 
+A suite of samples needs ``samples``, and, where more counts than whether the answer is the truth,
+``measures`` and ``score``. It may override ``read`` (the answer that a reply gives), ``write``,
+``guess``, ``prompt``, ``settings``, ``tables``, ``figures`` and ``published``; ``problems``,
+``domains``, ``episode_measures`` and ``episode_details`` are about episodes.
+
 Items are episodes or samples. A suite may have both; then its splits tell which (``kind_of``).
 """
 
@@ -25,7 +30,15 @@ from sightplan.model import Answer, InputError, Privileged, Problem, State
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.queries.choose import ChoiceReply
 from sightplan.runs.published import PublishedNumbers
-from sightplan.runs.suite_parts import CheckReport, Samples, Scored, SuitePrompt, Unread, Verbs
+from sightplan.runs.suite_parts import (
+    CheckReport,
+    Samples,
+    Scored,
+    SuitePrompt,
+    Unread,
+    Verbs,
+    read_yes_no,
+)
 from sightplan.runs.suite_rules import (
     ALL_SAMPLES,
     BOTH,
@@ -70,7 +83,12 @@ class Suite(Protocol):
     @property
     def folder(self) -> Path:
         """Where its files are: here the folder of the module that defines its class."""
-        return Path(inspect.getfile(type(self))).resolve().parent
+        return self.source.parent
+
+    @property
+    def source(self) -> Path:
+        """What a message names for it: here the file of the module that defines its class."""
+        return Path(inspect.getfile(type(self))).resolve()
 
     @property
     def settings(self) -> type[Any] | None:
@@ -130,6 +148,16 @@ class Suite(Protocol):
         """
         raise InputError(f'suite {self.name} cannot generate: it draws no data')
 
+    @property
+    def can_check(self) -> bool:
+        """Whether it has folders of data, which ``check`` counts."""
+        return type(self).check is not Suite.check
+
+    @property
+    def can_generate(self) -> bool:
+        """Whether it draws data, by ``generate``."""
+        return type(self).generate is not Suite.generate
+
     # --- asking -------------------------------------------------------------------------------
 
     def prompt(self, name: str) -> SuitePrompt:
@@ -150,7 +178,9 @@ class Suite(Protocol):
     # --- reading ------------------------------------------------------------------------------
 
     def read(self, text: str, sample: Sample) -> Any:
-        """The answer that a reply gives, as plain JSON data; here the reply itself.
+        """The answer that a reply gives, as plain JSON data.
+
+        Here it is True or False for a yes/no question in words, else the reply itself.
 
         Args:
             text: the reply, without what a model thinks before it answers.
@@ -159,6 +189,8 @@ class Suite(Protocol):
         Raises:
             Unread: the reply cannot be read; the message says why.
         """
+        if sample.question is not None and sample.question.in_words:
+            return read_yes_no(text)
         if not text.strip():
             raise Unread('empty reply')
         return text.strip()

@@ -12,6 +12,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sightplan.domains import load_domain
 from sightplan.metrics.measures import FRACTION, MEAN, STATISTIC, aggregates
 from sightplan.model import InputError, excerpt
 from sightplan.model.sample import Picture, Sample, SampleReply
@@ -49,7 +50,10 @@ def violations(suite: Suite, options: Mapping[str, Any] | None = None) -> list[s
         for part in first:
             found += _of_samples(suite, part)
         if not found:
-            found += _of_scores(suite, first)
+            try:
+                found += _of_scores(suite, first)
+            except InputError as error:  # a value that is none of its measure's kind
+                found.append(str(error))
     return list(dict.fromkeys(found))
 
 
@@ -87,6 +91,7 @@ def _of_samples(suite: Suite, part: Samples) -> Iterator[str]:
     if not _is_json(part.identity):
         yield 'samples() gives an identity that is no plain JSON data'
     loaded: set[str] = set()
+    yield from _of_domains(part.items)
     for sample in part.items[:_MOST_SAMPLES]:
         where = f'sample {sample.id!r}'
         if sample.split not in suite.splits:
@@ -103,6 +108,30 @@ def _of_samples(suite: Suite, part: Samples) -> Iterator[str]:
             if picture.name not in loaded:  # many samples are about one picture
                 loaded.add(picture.name)
                 yield from _of_picture(picture)
+
+
+def _of_domains(samples: Sequence[Sample]) -> Iterator[str]:
+    """What is wrong with the domains of questions, which a run loads, and with their atoms."""
+    unusable: dict[str, str] = {}
+    for sample in samples:
+        asked = [*([sample.question] if sample.question is not None else []), *sample.questions]
+        where = f'sample {sample.id!r}'
+        if asked and not sample.domain and not all(question.in_words for question in asked):
+            yield (f'{where} has a question about an atom, but no domain, so that models get it '
+                   'as free text; name its domain, or make it a question in words (Sample.yes_no)')
+        if not sample.domain or sample.domain in unusable:
+            continue
+        try:
+            domain = load_domain(sample.domain)
+        except InputError as error:
+            unusable[sample.domain] = str(error)
+            yield f'{where} is about domain {sample.domain!r}, which cannot be loaded: {error}'
+            continue
+        for question in asked:
+            try:
+                domain.question(question.atom)
+            except InputError as error:
+                yield f'{where} asks about {question.atom}: {error}'
 
 
 def _of_picture(picture: Picture) -> Iterator[str]:

@@ -46,7 +46,22 @@ def load_suite(name: str) -> Suite:
     point = plugins.entry_points(GROUP).get(name)
     if point is not None and point.attr:
         return _checked(plugins.load_object('suite', name, GROUP), point.value, name)
-    return read_suite(plugins.find_folder('suite', name, None, MARKER, GROUP))
+    return read_suite(_folder(name))
+
+
+def _folder(name: str) -> plugins.Folder:
+    """The folder of a suite.
+
+    Raises:
+        InputError: there is none; names a Python file of that name, where there is one.
+    """
+    try:
+        return plugins.find_folder('suite', name, None, MARKER, GROUP)
+    except InputError as error:
+        if name and Path(f'{name}.py').is_file():
+            file = name if '/' in name else f'./{name}'
+            raise InputError(f'{error}; or did you mean the file {file}.py?') from error
+        raise
 
 
 def suite_reference(name: str) -> str:
@@ -61,7 +76,7 @@ def suite_reference(name: str) -> str:
     if name.endswith('.py'):
         _of_file(Path(name))
         return str(Path(name).expanduser().resolve())
-    return plugins.find_folder('suite', name, None, MARKER, GROUP).reference
+    return _folder(name).reference
 
 
 def suite_settings(name: str, cls: type[T], options: Mapping[str, Any]) -> T:

@@ -45,6 +45,11 @@ class FolderSuite(Suite):
         self.published = PublishedNumbers(folder.path / 'published.json')
 
     @property
+    def source(self) -> Path:
+        """What a message names for it: its folder."""
+        return self.folder
+
+    @property
     def folder(self) -> Path:
         """The folder."""
         return self._found.path
@@ -98,6 +103,16 @@ class FolderSuite(Suite):
     def generate(self, out: Path, count: int, seed: int) -> Mapping[str, Any]:
         """Contract in ``Suite``."""
         return cast('Mapping[str, Any]', self._of_data('generate')(out, count, seed))
+
+    @property
+    def can_check(self) -> bool:
+        """Whether the module of its items has a function ``check``."""
+        return any(self._own(kind, 'check', None) for kind in self.kinds)
+
+    @property
+    def can_generate(self) -> bool:
+        """Whether the module of its items has a function ``generate``."""
+        return any(self._own(kind, 'generate', None) for kind in self.kinds)
 
     def _of_data(self, function: str) -> Callable[..., Any]:
         """A function of the module that makes the suite's items.

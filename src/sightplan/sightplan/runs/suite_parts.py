@@ -128,9 +128,11 @@ class Samples:
                 ).encode())
         for path in sorted(set(files)):
             try:
-                digest.update(path.read_bytes())
+                content = path.read_bytes()
             except OSError as error:
-                raise InputError(f'{path}: cannot be read ({error.strerror})') from error
+                raise InputError(f'{path}: cannot be read ({error.strerror}); put the file there, '
+                                 'or correct the path') from error
+            digest.update(content)
         truths = {sample.id: truth for sample, truth in pairs}
         return cls(tuple(sample for sample, _ in pairs), truths.__getitem__,
                    {'sha256': digest.hexdigest()[:12]}, skipped)

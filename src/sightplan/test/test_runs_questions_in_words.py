@@ -1,0 +1,357 @@
+"""Suites of yes/no questions in words: no domain, no atoms; every model that can is asked them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from sightplan import cli
+from sightplan.metrics.measures import MEAN, SHARE, Measure, aggregate
+from sightplan.model import InputError
+from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.queries import Generate, TextReply, YesNo, YesNoReply
+from sightplan.records import RunStore
+from sightplan.runs import (
+    OpenRun,
+    RunSettings,
+    Sample,
+    Samples,
+    Scored,
+    Suite,
+    load_suite,
+    read_questions,
+    run,
+)
+from sightplan.runs.samples import load_samples
+from sightplan.runs.suite_contract import violations
+from sightplan.vlm.wrapping import Prompted
+
+SUITE = '''"""Questions about pictures of mine."""
+
+from pathlib import Path
+
+from sightplan.runs import Measure, Sample, Samples, Scored, Suite, read_questions
+
+FOLDER = Path(__file__).resolve().parent
+
+
+class Mine(Suite):
+    name = 'mine'
+    title = 'Mine'
+    splits = ('all_of_it',)
+
+    def samples(self, split, options):
+        rows = read_questions(FOLDER / 'questions.csv')
+        pairs = [(Sample.yes_no(row.id, split, row.picture, row.text), row.truth) for row in rows]
+        return Samples.of(pairs, [row.file for row in rows])
+
+    def measures(self, kind):
+        return (Measure('right', 'fraction of right answers', primary=True),
+                Measure('brier', 'squared error of P(yes)', 'share', higher_is_better=False))
+
+    def score(self, sample, answer, truth, reply):
+        brier = None if reply.p_yes is None else (reply.p_yes - truth) ** 2
+        return Scored({'right': float(answer == truth), 'brier': brier},
+                      None if answer == truth else 'wrong')
+
+
+suite = Mine()
+'''
+TABLE = '''one.png,yes,Is there a red thing?
+one.png,no,"Is it green, or blue?"
+
+two.png,no,Is there a red thing?
+two.png,yes,Is the picture empty?
+'''
+EMBEDDED_KNOWS = 'Is the red block on top of the green block?'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A suite in a folder outside of the repository, with two pictures."""
+    (tmp_path / 'mine.py').write_text(SUITE)
+    (tmp_path / 'questions.csv').write_text(TABLE)
+    image = np.full((60, 80, 3), 230, np.uint8)
+    Image.fromarray(image).save(tmp_path / 'two.png')
+    image[20:40, 50:70] = 200, 30, 30
+    Image.fromarray(image).save(tmp_path / 'one.png')
+    return tmp_path
+
+
+def settings(folder: Path, **more) -> RunSettings:
+    return RunSettings(suite=str(folder / 'mine.py'), **{
+        'split': 'all_of_it', 'method': 'ask', 'out': str(folder / 'run'), **more})
+
+
+def lines_of(folder: Path) -> list[dict]:
+    return RunStore(folder / 'run').lines()
+
+
+def right_of(folder: Path) -> list[float]:
+    return [line['measures']['right'] for line in lines_of(folder)]
+
+
+class Sure(ModelByKind):
+    """Says yes to all, with probabilities."""
+
+    name = 'sure'
+
+    def __init__(self):
+        self.asked = []
+
+    @answers(YesNo, together=True)
+    def answer(self, queries, deadline: Deadline):
+        self.asked.append([query.question.text for query in queries])
+        return [YesNoReply('Yes', 0.75, 0.25)] * len(queries)
+
+
+class Writer(ModelByKind):
+    """A model that only chats, as those of the backends openai and transformers."""
+
+    name = 'writer'
+
+    def __init__(self):
+        self.prompts = []
+
+    @answers(Generate)
+    def generate(self, query: Generate, deadline: Deadline):
+        self.prompts.append(query)
+        return TextReply('No.')
+
+
+def test_questions_about_one_picture_are_yes_no_queries_with_probabilities_kept(folder):
+    model = Sure()
+    with OpenRun(settings(folder), backend=model) as opened:
+        summary = opened.summarise(opened.walk())
+    assert model.asked == [['Is there a red thing?', 'Is it green, or blue?'],
+                           ['Is there a red thing?', 'Is the picture empty?']]
+    lines = lines_of(folder)
+    assert [line['answer'] for line in lines] == [True] * 4
+    assert {(line['p_yes'], line['p_no'], line['domain']) for line in lines} == {(.75, .25, '')}
+    brier = summary['measures']['brier']
+    assert brier['value'] == pytest.approx((2 * .25**2 + 2 * .75**2) / 4)
+    assert brier['interval95'][0] <= brier['value'] <= brier['interval95'][1]
+
+
+def test_a_model_that_chats_gets_the_words_of_every_domain_but_none_of_a_domain(folder):
+    model = Writer()
+    with OpenRun(settings(folder), backend=Prompted(model)) as opened:
+        opened.walk()
+    first = model.prompts[0]
+    assert 'Answer with a single word, Yes or No' in first.system
+    assert '{' not in first.system and '\n\n\n' not in first.system
+    assert first.parts[-1] == 'Question: Is there a red thing?'
+    assert right_of(folder) == [0, 1, 1, 0]
+    prompt = json.loads((folder / 'run/run.json').read_text())['identity']['prompt']
+    assert list(prompt['sha256']) == ['no domain'] and len(prompt['sha256']['no domain']) == 12
+
+
+@pytest.mark.parametrize(('backend', 'options', 'right'), [
+    ('noisy_oracle', {'table': 'perfect'}, [1, 1, 1, 1]),
+    ('simulated', {'error': 0.0}, [1, 1, 1, 1]),
+    ('simulated', {'error': 1.0}, [0, 0, 0, 0])])
+def test_simulated_models_know_the_truth_of_the_table(folder, backend, options, right):
+    summary = run(settings(folder, backend=backend, backend_options=options))
+    assert right_of(folder) == right and not summary['errors']
+
+
+def test_two_pictures_of_one_cluster_have_truths_of_their_own(folder):
+    """The same question about another picture of the cluster has another answer."""
+    text = SUITE.replace('row.text)', "row.text, cluster='scene')")
+    (folder / 'mine.py').write_text(text)
+    run(settings(folder, backend='noisy_oracle', backend_options={'table': 'perfect'}))
+    assert right_of(folder) == [1, 1, 1, 1]
+    assert {line['cluster'] for line in lines_of(folder)} == {'scene'}
+
+
+def test_a_table_of_a_real_model_errs_as_often_as_it_does_overall(folder):
+    (folder / 'table.yaml').write_text(
+        'rates:\n  near: {p_yes_true: 0.0, p_yes_false: 1.0, n_true: 30, n_false: 10}\n'
+        '  far: {p_yes_true: 0.0, p_yes_false: 1.0, n_true: 10, n_false: 30}\n')
+    run(settings(folder, backend='noisy_oracle',
+                 backend_options={'table': str(folder / 'table.yaml')}))
+    assert right_of(folder) == [0, 0, 0, 0]
+    from sightplan_models._confusion import load_table
+    (folder / 'mixed.yaml').write_text(
+        'rates:\n  near: {p_yes_true: 1.0, p_yes_false: 0.0, n_true: 30, n_false: 10}\n'
+        '  far: {p_yes_true: 0.0, p_yes_false: 1.0, n_true: 10, n_false: 30}\n')
+    overall = load_table(str(folder / 'mixed.yaml')).rates('', 'in.words')
+    assert (overall.error_true, overall.error_false) == (0.25, 0.75)
+    assert load_table('gpt-4.1').rates('simple', 'in.words').error_true < 0.5
+
+
+def test_embedded_leaves_words_that_it_does_not_know_unread_and_says_why(folder):
+    (folder / 'questions.csv').write_text(
+        f'one.png,yes,Is there a red thing?\none.png,no,{EMBEDDED_KNOWS}\n')
+    run(settings(folder, backend='embedded'))
+    first, second = lines_of(folder)
+    assert first['answer'] is None and first['p_yes'] is None and not first['error']
+    assert 'was made for the questions of domain blocksworld' in first['unread']
+    assert second['answer'] in (True, False) and 0 <= second['p_yes'] <= 1
+
+
+def test_a_script_answers_by_the_text_of_the_question(folder):
+    (folder / 'says.yaml').write_text(
+        "answers:\n  'Is there a red thing?': {text: 'Yes', p_yes: 0.9, p_no: 0.1}\n"
+        '  default: No\n')
+    run(settings(folder, backend='scripted', backend_options={
+        'script': str(folder / 'says.yaml')}))
+    assert right_of(folder) == [1, 1, 0, 0]
+    assert [line['p_yes'] for line in lines_of(folder)] == [.9, None, .9, None]
+
+
+def test_oracle_and_random_need_no_guess_and_no_write(folder):
+    run(settings(folder, method='oracle'))
+    assert right_of(folder) == [1] * 4
+    run(settings(folder, method='random', out=str(folder / 'random')))
+    assert violations(load_suite(str(folder / 'mine.py'))) == []
+
+
+def test_a_backend_that_answers_no_questions_is_refused_before_there_is_a_folder(folder):
+    with pytest.raises(InputError, match='answers no yes/no questions; choose one') as e:
+        run(settings(folder, backend='noisy_locator'))
+    assert 'transformers' in str(e.value) and not (folder / 'run').exists()
+
+
+# ------------------------------------------------------------------------------- the table
+
+def test_a_table_may_name_its_columns_in_any_order(folder):
+    (folder / 'questions.csv').write_bytes(
+        '\ufeffid,Truth,picture,note,question\r\nq1,YES ,one.png,,"Is it red, dark?"\r\n\r\n'
+        'q2,False,one.png,x,Is it blue?\r\n'.encode())
+    rows = read_questions(folder / 'questions.csv')
+    assert [(row.id, row.picture.name, row.text, row.truth) for row in rows] == [
+        ('q1', 'one.png', 'Is it red, dark?', True), ('q2', 'one.png', 'Is it blue?', False)]
+
+
+def test_a_table_without_names_of_columns_may_have_commas_in_its_questions(folder):
+    (folder / 'questions.csv').write_text('one.png,y,Is it red, or dark?\n')
+    [row] = read_questions(folder / 'questions.csv')
+    assert (row.id, row.text, row.truth) == ('0', 'Is it red, or dark?', True)
+
+
+@pytest.mark.parametrize(('text', 'said'), [
+    ('one.png,yess,Is it?\n', "questions.csv:1: truth = 'yess' is neither yes nor no; write yes"),
+    ('one.png,yes,A?\n\none.png,,B?\n', 'questions.csv:3: truth is empty'),
+    ('one.png,yes\n', 'questions.csv:1: has 2 columns, not 3; write picture,truth,question'),
+    ('no.png,yes,Is it?\n', 'no.png cannot be read (No such file or directory); put the picture'),
+    ('../one.png,yes,Is it?\n', "questions.csv:1: picture = '../one.png' must be a path below"),
+    ('', 'questions.csv: holds not one question; write one a line'),
+    ('picture,truth,question\n', 'questions.csv: holds not one question'),
+    ('truth,question\nyes,Is it?\n', 'questions.csv:1: names no column picture; add it'),
+    ('id,picture,truth,question\na,one.png,yes,A?\na,one.png,yes,B?\n',
+     "questions.csv:3: id = 'a' is there twice, first at")])
+def test_what_cannot_be_used_of_a_table_is_named_with_its_line(folder, text, said):
+    (folder / 'questions.csv').write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_questions(folder / 'questions.csv')
+    assert said in str(caught.value)
+
+
+def test_a_table_that_is_not_there_ends_the_command_with_2(folder, capsys):
+    (folder / 'questions.csv').unlink()
+    assert cli.main(['run', '--suite', str(folder / 'mine.py'), '--split', 'all_of_it',
+                     '--method', 'oracle', '--out', str(folder / 'run')]) == 2
+    said = capsys.readouterr().err
+    assert 'questions.csv: cannot be read (No such file' in said and 'another path' not in said
+
+
+def test_an_empty_picture_is_found_before_the_run_by_methods_that_open_none(folder):
+    (folder / 'two.png').write_bytes(b'')
+    with pytest.raises(InputError, match=r'two\.png is empty; put the picture there'):
+        run(settings(folder, method='oracle'))
+    assert not (folder / 'run').exists()
+
+
+# ------------------------------------------------------------------- suites that make mistakes
+
+class Small(Suite):
+    """A suite whose samples a test gives."""
+
+    name = 'small'
+    title = 'Small'
+    splits = ('it',)
+
+    def __init__(self, pairs=(), measures=None):
+        self._pairs, self._measures = pairs, measures
+
+    def samples(self, split, options):
+        return Samples.of(self._pairs)
+
+    def measures(self, kind):
+        return self._measures or super().measures(kind)
+
+
+def test_code_of_a_suite_that_fails_is_named_with_its_line(folder):
+    (folder / 'mine.py').write_text(SUITE.replace('row.truth)', 'row.thruth)'))
+    with pytest.raises(InputError) as caught:
+        run(settings(folder))
+    assert str(caught.value).startswith(
+        'suite mine: samples() failed at mine.py:17: AttributeError: ')
+    assert not (folder / 'run').exists()
+
+
+def test_pictures_that_are_not_there_are_named_with_their_samples(folder):
+    from sightplan.runs import Picture
+    pairs = [(Sample.yes_no(f'{n}', 'it', Picture.of_file(folder / f'{n}.png'), 'Is it?'), True)
+             for n in range(7)]
+    with pytest.raises(InputError) as caught:
+        load_samples(Small(pairs), 'it', {})
+    said = str(caught.value).splitlines()
+    assert len(said) == 6 and said[0].endswith("(picture of sample '0')")
+    assert '0.png: cannot be read (No such file' in said[0] and said[5] == 'and 2 more pictures'
+
+
+def test_the_truth_of_a_question_is_no_text(folder):
+    from sightplan.runs import Picture
+    pairs = [(Sample.yes_no('a', 'it', Picture.of_file(folder / 'one.png'), 'Is it?'), 'yes')]
+    with pytest.raises(InputError, match="its truth is 'yes'; give True or False"):
+        load_samples(Small(pairs), 'it', {})
+
+
+def test_a_suite_without_samples_is_named_with_its_file(tmp_path):
+    (tmp_path / 'mine.py').write_text(SUITE.replace('in rows]', 'in rows[:0]]'))
+    (tmp_path / 'questions.csv').write_text('one.png,yes,Is it?\n')
+    Image.new('RGB', (8, 8)).save(tmp_path / 'one.png')
+    with pytest.raises(InputError, match=r"mine\.py\), split 'all_of_it': there is not one samp"):
+        run(settings(tmp_path))
+
+
+# ------------------------------------------------------------------------- kinds of measures
+
+def lines(values):
+    return [{'measures': {'brier': value}, 'cluster': str(n), 'details': {}}
+            for n, value in enumerate(values)]
+
+
+def test_a_fraction_refuses_values_between_0_and_1_and_names_itself():
+    said = (r"measure brier has the value 0\.36, and every value of a fraction is 0, 1 or None; "
+            r"declare it of kind 'share'")
+    with pytest.raises(InputError, match=said):
+        aggregate(lines([1, 0.36]), Measure('brier', 'squared error', higher_is_better=False))
+
+
+@pytest.mark.parametrize('kind', [SHARE, MEAN])
+def test_an_interval_contains_its_value(kind):
+    found = aggregate(lines([.01, .04, .09, None, .02]), Measure('brier', 'of', kind, None))
+    assert found.low <= found.value <= found.high and found.n == 4
+    with pytest.raises(InputError, match='every value of a share is from 0 to 1'):
+        aggregate(lines([1.5]), Measure('brier', 'squared error', SHARE))
+
+
+def test_the_contract_and_the_run_refuse_a_fraction_that_is_none(folder):
+    (folder / 'mine.py').write_text(SUITE.replace(", 'share', higher", ', higher'))
+    with pytest.raises(InputError, match='measure brier has the value'), \
+            OpenRun(settings(folder), backend=Sure()) as opened:
+        opened.walk()
+    assert not lines_of(folder)
+    assert any('measure brier has the value 0.25' in said
+               for said in violations(load_suite(str(folder / 'mine.py'))))
+    half = Small([(Sample('a', 'it', 'a', ('?',)), 'x')],
+                 (Measure('correct', 'fraction', primary=True), Measure('half', 'of')))
+    half.score = lambda sample, answer, truth, reply: Scored({'correct': 1.0, 'half': 0.5})
+    assert any('measure half has the value 0.5' in said for said in violations(half))
