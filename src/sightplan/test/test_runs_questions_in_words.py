@@ -10,8 +10,9 @@ import pytest
 from PIL import Image
 
 from sightplan import cli
+from sightplan.commands.suite import verbs_of
 from sightplan.metrics.measures import MEAN, SHARE, Measure, aggregate
-from sightplan.model import InputError
+from sightplan.model import Atom, InputError, Question
 from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.queries import Generate, TextReply, YesNo, YesNoReply
 from sightplan.records import RunStore
@@ -319,6 +320,59 @@ def test_a_suite_without_samples_is_named_with_its_file(tmp_path):
     Image.new('RGB', (8, 8)).save(tmp_path / 'one.png')
     with pytest.raises(InputError, match=r"mine\.py\), split 'all_of_it': there is not one samp"):
         run(settings(tmp_path))
+
+
+def test_a_suite_offers_the_verbs_that_it_has(folder, capsys):
+    for verb in ('check', 'generate'):
+        with pytest.raises(SystemExit):
+            cli.main(['suite', str(folder / 'mine.py'), verb, '--help'])
+        assert 'choose from' in capsys.readouterr().err
+    assert set(verbs_of('predicates').format_help().split()) > {'check', 'generate'}
+
+
+def test_a_file_beside_a_folder_of_its_name_is_hinted_at(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / 'mine').mkdir()
+    for name, hint in (('mine', r'\./mine\.py'), ('./mine', r'\./mine\.py')):
+        with pytest.raises(InputError, match=f'did you mean the file {hint}'):
+            load_suite(name)
+
+
+def test_the_contract_names_domains_and_atoms_that_no_run_would_accept():
+    pairs = [(Sample(f'{n}', 'it', 'it', ('Is it?',), Question(Atom.parse(atom), 'Is it?'), where),
+              True) for n, (atom, where) in enumerate((
+                  ('above a,b', 'blocksworld'), ('on a,b', 'no/such/domain'), ('on a,b', '')))]
+    found = '\n'.join(violations(Small(pairs)))
+    assert "sample '0' asks about above a,b: " in found
+    assert "sample '1' is about domain 'no/such/domain', which cannot be loaded: " in found
+    assert "sample '2' has a question about an atom, but no domain" in found
+
+
+def test_a_picture_that_cannot_be_read_costs_its_own_samples(folder):
+    (folder / 'two.png').write_bytes(b'no picture')
+    with OpenRun(settings(folder), backend=Sure()) as opened:
+        summary = opened.summarise(opened.walk())
+    assert (summary['scored'], summary['errors']) == (2, 2)
+    [bad] = {line['error'] for line in lines_of(folder) if line['error']}
+    assert "picture 'picture" not in bad and 'two.png' in bad
+
+
+def test_a_list_of_a_script_begins_anew_with_each_picture(folder):
+    text = SUITE.replace('Sample.yes_no(row.id, split, row.picture, row.text)',
+                         "Sample(row.id, split, row.picture.name, (row.picture, row.text, '!'))")
+    (folder / 'mine.py').write_text(text)
+    (folder / 'says.yaml').write_text('replies: ["Yes.", "No."]\n')
+    run(settings(folder, backend='scripted', backend_options={
+        'script': str(folder / 'says.yaml')}))
+    assert [line['reply'] for line in lines_of(folder)] == ['Yes.', 'No.', 'Yes.', 'No.']
+
+
+def test_answers_of_a_script_answer_prompts_by_their_last_text(folder, capsys):
+    (folder / 'says.yaml').write_text("answers:\n  'Is there a red thing?': 'Yes'\n")
+    assert cli.main(['ask', str(folder / 'one.png'), '--question', 'Is there a red thing?',
+                     '--backend', 'scripted', '--backend-option',
+                     f'script={folder / "says.yaml"}']) == 0
+    assert capsys.readouterr().out == 'Yes\n'
 
 
 # ------------------------------------------------------------------------- kinds of measures

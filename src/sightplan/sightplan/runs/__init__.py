@@ -52,7 +52,7 @@ __all__ = [
     'Sample', 'Samples', 'Scored', 'Suite', 'Unread', 'Walked', 'Work', 'answering_prompt',
     'asks_for_reasons', 'canonical_summary', 'default_out', 'episode_scorer', 'identity',
     'load_suite', 'make_planner', 'make_work', 'make_world', 'measures_of', 'ordered',
-    'read_questions', 'read_suite', 'read_yes_no', 'replies_read',
+    'problems_sha256', 'read_questions', 'read_suite', 'read_yes_no', 'replies_read',
     'resolved_backend_options', 'run', 'scored_by', 'select_problems', 'session', 'specify',
     'suite_for', 'suite_names', 'suite_of', 'suite_of_run', 'suite_reference', 'summarise',
     'walk', 'why_unscored', 'why_useless', 'world_identity', 'world_names', 'write_summary',
