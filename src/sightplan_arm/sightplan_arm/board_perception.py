@@ -132,7 +132,7 @@ def see_board(rgbd: Rgbd, robot: RobotConfig, pieces: Sequence[PlinthPiece],
     if plinths:
         costs = np.array([[_cost(piece, plinth) for plinth in plinths] for piece in pieces])
         for row, column in zip(*linear_sum_assignment(costs), strict=True):
-            unlike = _unlike(pieces[row], plinths[column])
+            unlike = _mismatch(pieces[row], plinths[column])
             if unlike:
                 x, y = plinths[column].place_m
                 warnings.append(f'{pieces[row].name} is not surely seen: at x {x:.2f}, y {y:.2f} '
@@ -235,7 +235,7 @@ def _turn(one: float, other: float) -> float:
     return abs((one - other + 0.5) % 1.0 - 0.5)
 
 
-def _unlike(piece: PlinthPiece, plinth: _Plinth) -> str:
+def _mismatch(piece: PlinthPiece, plinth: _Plinth) -> str:
     """Explain why the plinth is not the piece that fits it best; '' if it can be."""
     if plinth.hue is None:
         return 'no colour is seen (is the picture in colour, and bright enough?)'

@@ -63,7 +63,7 @@ _KNOWN_FIELDS_ONLY = ConfigDict(extra='forbid')
 
 
 @dataclass(frozen=True)
-class _As:
+class _ReadAs:
     """Annotation of a field that stands in the file in a plainer form.
 
     Attributes:
@@ -87,12 +87,12 @@ def _between(low: float, high: float) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _array(low: float = -math.inf, high: float = math.inf, count: int | None = None) -> _As:
+def _array(low: float = -math.inf, high: float = math.inf, count: int | None = None) -> _ReadAs:
     """Annotation of an array of ``count`` numbers; None: one for each joint, or one for all."""
     size: Any = (BeforeValidator(lambda given: given if isinstance(given, list) else [given])
                  if count is None else Field(min_length=count, max_length=count))
     numbers: Any = list[Annotated[Number, _between(low, high)]]
-    return _As(Annotated[numbers, size], lambda found: np.array(found, dtype=np.float64))
+    return _ReadAs(Annotated[numbers, size], lambda found: np.array(found, dtype=np.float64))
 
 
 def _ros_name(value: str) -> str:
@@ -137,7 +137,7 @@ Text = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, min_
 Topic = Annotated[Text, AfterValidator(_ros_name)]
 Interface = Literal['auto', 'topic', 'action']
 GuaranteeName = Annotated[Text, AfterValidator(_guarantee)]
-Names = Annotated[tuple[str, ...], _As(Annotated[list[Text], Field(min_length=1)], _names)]
+Names = Annotated[tuple[str, ...], _ReadAs(Annotated[list[Text], Field(min_length=1)], _names)]
 Number = Annotated[float, Strict(), AllowInfNan(False)]
 Count = Annotated[int, Strict(), _between(1, 100)]
 Length = Annotated[Number, _between(0.002, 0.5)]
@@ -157,7 +157,7 @@ class _PoseFields:
     quaternion_xyzw: Annotated[Vector, _array(-1.001, 1.001, 4)] | None = None
 
 
-Pose = Annotated[Vector, _As(_PoseFields, _pose)]
+Pose = Annotated[Vector, _ReadAs(_PoseFields, _pose)]
 
 
 # --- what a robot's file holds ------------------------------------------------------------------
@@ -343,7 +343,7 @@ class PairConfig:
     """
 
     __pydantic_config__ = _KNOWN_FIELDS_ONLY
-    bodies: Annotated[tuple[str, ...], _As(
+    bodies: Annotated[tuple[str, ...], _ReadAs(
         Annotated[list[Text], Field(min_length=2, max_length=2)], tuple)]
     margin_m: Margin | None
     why: str = ''
@@ -402,10 +402,10 @@ class BodiesConfig:
     box_margin_m: Margin = 0.0
     obstacle_margin_m: Margin = 0.002
     held_margin_m: Margin = 0.002
-    pairs: Annotated[tuple[PairConfig, ...], _As(list[PairConfig], tuple)] = ()
-    obstacles: Annotated[tuple[ObstacleConfig, ...], _As(list[ObstacleConfig], tuple)] = ()
+    pairs: Annotated[tuple[PairConfig, ...], _ReadAs(list[PairConfig], tuple)] = ()
+    obstacles: Annotated[tuple[ObstacleConfig, ...], _ReadAs(list[ObstacleConfig], tuple)] = ()
     without_shape: Annotated[tuple[ShapelessConfig, ...],
-                             _As(list[ShapelessConfig], tuple)] = ()
+                             _ReadAs(list[ShapelessConfig], tuple)] = ()
 
     @property
     def solids(self) -> tuple[Solid, ...]:
@@ -439,8 +439,8 @@ class SafetyConfig:
     state_timeout_s: Annotated[Number, _between(0.005, 10.0)]
     image_timeout_s: Annotated[Number, _between(0.02, 60.0)]
     heartbeat_timeout_s: Annotated[Number, _between(0.02, 10.0)]
-    checked_points: Annotated[tuple[Point, ...], _As(Points, _points)] = ()
-    required: Annotated[tuple[str, ...], _As(list[GuaranteeName], _names)] = REQUIRED
+    checked_points: Annotated[tuple[Point, ...], _ReadAs(Points, _points)] = ()
+    required: Annotated[tuple[str, ...], _ReadAs(list[GuaranteeName], _names)] = REQUIRED
     bodies: BodiesConfig = BodiesConfig()
 
     @property
@@ -527,12 +527,12 @@ def load_robot(name_or_path: str) -> RobotConfig:
     try:
         return _Check(path).robot(TypeAdapter(_RobotFile).validate_python(data))
     except pydantic.ValidationError as error:
-        raise InputError('\n'.join(f'{path}: {_in_words(item)}'
+        raise InputError('\n'.join(f'{path}: {_plain_error(item)}'
                                    for item in error.errors()[:_MOST_NAMED])
                          ) from error
 
 
-def _in_words(error: Any) -> str:
+def _plain_error(error: Any) -> str:
     """One of pydantic's errors in words: the field, what is wrong, and the remedy."""
     place, kind = error['loc'], error['type']
     field = '.'.join(excerpt(part) for part in place)
@@ -545,7 +545,7 @@ def _in_words(error: Any) -> str:
             if not dataclasses.is_dataclass(section):  # a field of one of several in a list
                 return f'{field}: is not a field here; leave it out'
             section = get_type_hints(section, include_extras=True)[str(name)]
-            section = next((part.plain for part in get_args(section) if isinstance(part, _As)),
+            section = next((part.plain for part in get_args(section) if isinstance(part, _ReadAs)),
                            section)
         if not dataclasses.is_dataclass(section):
             return f'{field}: is not a field here; leave it out'

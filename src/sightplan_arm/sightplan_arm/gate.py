@@ -271,9 +271,9 @@ class Gate:
             ArmStoppedError: the motion would be refused; its cause says why.
         """
         trajectory = _frozen(trajectory)
-        self.limits.check(trajectory, self._as_it_is(around))
+        self.limits.check(trajectory, self._with_measured_hand(around))
         with self._lock:
-            self._admit(self._begun())
+            self._admit(self._skill_epoch())
             self._check_start(trajectory)
 
     def check_armed(self) -> None:
@@ -283,7 +283,7 @@ class Gate:
             ArmStoppedError: the gate is not ``ARMED``.
         """
         with self._lock:
-            self._require_armed(self._begun())
+            self._require_armed(self._skill_epoch())
 
     @property
     def epoch(self) -> int:
@@ -354,9 +354,9 @@ class Gate:
             ArmStoppedError: it was refused, or broken off. Then the arm stands, or nothing more
                 can be done about it.
         """
-        epoch = self._begun()
+        epoch = self._skill_epoch()
         trajectory = _frozen(trajectory)  # so that what is sent is what was checked
-        self.limits.check(trajectory, self._as_it_is(around))
+        self.limits.check(trajectory, self._with_measured_hand(around))
         with self._lock:
             self._admit(epoch)
             self._check_start(trajectory)
@@ -401,7 +401,7 @@ class Gate:
             raise ArmStoppedError(
                 'gripper_limit', f'{what}: {1e3 * opening_m:.1f} mm with {force_n:g} N is outside '
                 f'0 to {1e3 * gripper.open_m:g} mm with at most {gripper.force_n:g} N')
-        epoch = self._begun()
+        epoch = self._skill_epoch()
         with self._lock:
             self._admit(epoch)
         if self.settings.dry_run:
@@ -479,7 +479,7 @@ class Gate:
         width_m = float(np.abs(thing.pose[1, :3]) @ thing.size_m)  # along y, as fingers open
         return min(WIDER * width_m + WIDER_M, self._robot.gripper.open_m - OPENED_M)
 
-    def _as_it_is(self, around: Around) -> Around:
+    def _with_measured_hand(self, around: Around) -> Around:
         """Surroundings, with the solid in the hand and the fingers' opening."""
         with self._lock:
             held, state = self._still_held(), self._arm.state()
@@ -663,7 +663,7 @@ class Gate:
 
     # --- inside: whether something may move ---------------------------------------------------
 
-    def _begun(self) -> int:
+    def _skill_epoch(self) -> int:
         """Number of the episode in which this thread's skill began."""
         begun = self._local.skill.epoch
         return self.epoch if begun is None else begun
@@ -691,10 +691,10 @@ class Gate:
         self._require_armed(epoch)
         if self._motion is not None or self._pending is not None:
             raise ArmStoppedError('busy', 'another motion is under way or waits for an answer')
-        for cause, message in self._absent():
+        for cause, message in self._missing_conditions():
             raise ArmStoppedError(cause, message)
 
-    def _absent(self) -> Iterator[tuple[str, str]]:
+    def _missing_conditions(self) -> Iterator[tuple[str, str]]:
         """Yield cause and message of each missing condition for a motion."""
         safety = self._robot.safety
         for node, by in self._beats.silent(self._clock() - safety.heartbeat_timeout_s):
@@ -737,7 +737,7 @@ class Gate:
             yield 'a person who has seen to it and re-arms the arm'
         if self._state is not GateState.ARMED:
             yield 'a new episode (reset)'
-        for _, message in self._absent():
+        for _, message in self._missing_conditions():
             yield message.replace('no ', '', 1)
         if self._pending is not None:
             yield f"an operator's yes to: {self._pending.text}"
@@ -873,7 +873,7 @@ class Gate:
         """Compare the measurements with the motion and the limits. The lock is held."""
         motion, now_s = self._motion, self._arm.now_s()
         if motion is not None and self._state is GateState.ARMED:
-            for cause, message in self._absent():
+            for cause, message in self._missing_conditions():
                 self._break(ArmStoppedError(cause, f'{motion.what}: {message}'))
                 return
             if now_s < self._clock_seen[0]:
@@ -893,7 +893,7 @@ class Gate:
         if _finite(state):
             self._sound = state
         if self._state in (GateState.HOLDING, GateState.STOPPED):
-            self._see_to_rest(state)
+            self._keep_at_rest(state)
         if self._state is GateState.STOPPED or self._others_may:
             return
         self._looked_s = state.stamp_s
@@ -1017,7 +1017,7 @@ class Gate:
             self._held_again = 0
             self._brake(None)
 
-    def _see_to_rest(self, state: JointState) -> None:
+    def _keep_at_rest(self, state: JointState) -> None:
         """Brake an arm again that moves on, and have it stay where it stands. The lock is held.
 
         Once it has stood for a while, a person may move it by hand: it then stays where it is
@@ -1032,11 +1032,11 @@ class Gate:
             self._stood_since_s = state.stamp_s
         stood_s = state.stamp_s - self._stood_since_s
         if stood_s >= self.settings.tracking_delay_s:
-            self._have_it_stay(state)
+            self._command_to_stay(state)
         if stood_s > self.settings.settle_s:
             self._resting = False
 
-    def _have_it_stay(self, state: JointState) -> None:
+    def _command_to_stay(self, state: JointState) -> None:
         """Command an arm that stands elsewhere than commanded to stay there. The lock is held.
 
         Else it would go on when nothing is in its way any more, or its drives are on again.
@@ -1102,7 +1102,7 @@ class Gate:
             self._braking, self._stays_at = _NEVER, None
             if self._motion is None and stays:
                 log.info('the arm, which stands, did not take the command to stay: %s', error)
-                return  # nothing is under way that this would have ended; see _have_it_stay
+                return  # nothing is under way that this would have ended; see _command_to_stay
             failed = ArmStoppedError(
                 'command_failed', f'{self._message}; AND THE ARM DID NOT TAKE THE COMMAND TO '
                 f'BRAKE ({error}): use its own emergency stop', latched=True)

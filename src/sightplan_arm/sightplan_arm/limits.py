@@ -80,7 +80,7 @@ class Limits:
             conflict = self.bodies.conflict(spline, around)
         if conflict is not None:
             raise _refused('workspace' if conflict.other.kind == SIDES else 'collision',
-                           self._in_words(conflict))
+                           self._conflict_text(conflict))
 
     def check_bodies(self, positions: Vector, slack_m: float) -> float:
         """Raise ArmStoppedError if bodies are measured to overlap.
@@ -96,11 +96,11 @@ class Limits:
         if conflict is not None:
             one, other = conflict.one, conflict.other
             raise _refused('measured_workspace' if other.kind == SIDES else 'measured_contact',
-                           f'{one.name} is at {_apart(conflict.distance_m)} {other.name}; the '
+                           f'{one.name} is at {_gap_text(conflict.distance_m)} {other.name}; the '
                            f'margin is {1e3 * conflict.margin_m:g} mm')
         return room_m
 
-    def _in_words(self, conflict: Conflict) -> str:
+    def _conflict_text(self, conflict: Conflict) -> str:
         """Describe both bodies, their distance and margin, and the remedy."""
         one, other = conflict.one, conflict.other
         kinds = {one.kind, other.kind}
@@ -122,7 +122,7 @@ class Limits:
             remedy = ('choose another posture; if the shapes of the URDF are too large there, '
                       f'give the pair a margin of its own in {self._file} (safety.bodies.pairs)')
         what = f'what is held ({one.name})' if one.kind == HELD else one.name
-        return (f'the motion {begins}would bring {what} to {_apart(conflict.distance_m)} '
+        return (f'the motion {begins}would bring {what} to {_gap_text(conflict.distance_m)} '
                 f'{other.name} after {conflict.time_s:.2f} s; the margin is '
                 f'{1e3 * conflict.margin_m:g} mm: {remedy}')
 
@@ -268,7 +268,7 @@ class Limits:
         return self._arm.joints[_argmax(over)]
 
 
-def _apart(distance_m: float) -> str:
+def _gap_text(distance_m: float) -> str:
     """A distance or overlap in words, to be followed by the name of the other body."""
     if distance_m < 0.0:
         return f'an overlap of {-1e3 * distance_m:.1f} mm with'

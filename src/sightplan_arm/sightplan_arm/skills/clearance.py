@@ -70,7 +70,7 @@ class Clearance:
         fingers = set(fixed)
         kept = [shape for shape in shapes.geometryObjects if shape.parentJoint not in fingers]
         self._model, reduced = pinocchio.buildReducedModel(
-            whole, _of(shapes, kept), fixed, pinocchio.neutral(whole))
+            whole, _geometry_of(shapes, kept), fixed, pinocchio.neutral(whole))
         near = range(self._model.njoints - 4, self._model.njoints)
         self._links = [shape for shape in reduced.geometryObjects if shape.parentJoint in near]
         for link in self._links:
@@ -106,7 +106,7 @@ class Clearance:
         if not blocks or not len(links):
             return enough_m
         poses, halves = self._placed(blocks)
-        postures = _filled(np.asarray(path, dtype=np.float64))
+        postures = _densified(np.asarray(path, dtype=np.float64))
         turns, shifts = self._joints(postures, self._joint[links])
         centres = (turns @ self._centre[links, :, None])[..., 0] + shifts  # (K, L, 3)
         # A ball around a link is this far from a box, and the link no nearer.
@@ -181,15 +181,15 @@ def _box_around(shape: coal.CollisionGeometry, pose: Vector) -> tuple[Vector, Ve
     return (low + high) / 2, (high - low) / 2
 
 
-def _of(shapes: pinocchio.GeometryModel, kept: Sequence[pinocchio.GeometryObject],
-        ) -> pinocchio.GeometryModel:
+def _geometry_of(shapes: pinocchio.GeometryModel, kept: Sequence[pinocchio.GeometryObject],
+                 ) -> pinocchio.GeometryModel:
     made = pinocchio.GeometryModel()
     for shape in kept:
         made.addGeometryObject(shape)
     return made
 
 
-def _filled(path: Vector) -> Vector:
+def _densified(path: Vector) -> Vector:
     """Postures along a path, at most ``_STEP_RAD`` apart in each joint."""
     parts = [path[:1]]
     for start, end in itertools.pairwise(path):

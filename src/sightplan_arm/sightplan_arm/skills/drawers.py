@@ -375,11 +375,11 @@ def obstacles(drawer: Drawer) -> tuple[list[Box], list[Box]]:
     at = drawer.at_m if drawer.handle_m is None else drawer.handle_m[:2]
     boxes = [box for box in surface.boxes(own, _TILE_M) if box.size_m[2] > _LOW_M
              and float(np.linalg.norm(box.centre_m[:2] - at)) < _AROUND_M]
-    fixed, riding = _others_before(drawer)
+    fixed, riding = _neighbours(drawer)
     return boxes + fixed, riding
 
 
-def _others_before(drawer: Drawer) -> tuple[list[Box], list[Box]]:
+def _neighbours(drawer: Drawer) -> tuple[list[Box], list[Box]]:
     """Handles and fronts above or below a drawer, and things that stick out of it.
 
     Boxes of their own heights. What is high and as near to the cabinet's face as a handle may be

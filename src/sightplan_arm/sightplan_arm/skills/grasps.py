@@ -117,10 +117,10 @@ def propose(surface: Surface, thing: Mask, gripper: GripperConfig, settings: Gra
         view = _Turned(surface, thing, places, yaw, gripper)
         found += view.grasps(settings, wanted, size, near_m is not None)
     found.sort(key=lambda grasp: -grasp.score)
-    return _unlike(found)
+    return _distinct(found)
 
 
-def _unlike(grasps: list[Grasp], most: int = 24) -> list[Grasp]:
+def _distinct(grasps: list[Grasp], most: int = 24) -> list[Grasp]:
     """Grasps that differ clearly from every better one, at most ``most``."""
     kept: list[Grasp] = []
     for one in grasps:
@@ -225,11 +225,11 @@ class _Turned:
                 free = min(start - (ends[number - 1] if number else 0),
                            (starts[number + 1] if number + 1 < len(starts) else len(high)) - end)
                 run = _Run(row, int(start), int(end), level, CELL_M * float(free))
-                if run.width_m <= widest and self._is_the_things(run):
+                if run.width_m <= widest and self._belongs_to_thing(run):
                     yield run
             level += 0.006
 
-    def _is_the_things(self, run: _Run) -> bool:
+    def _belongs_to_thing(self, run: _Run) -> bool:
         """Whether a run of cells belongs to the thing alone.
 
         At the thing's edge cells may have been taken for something else's, or the other way round.
@@ -246,7 +246,7 @@ class _Turned:
     def _cost(self, run: _Run, settings: GraspSettings) -> float | None:
         """Cost of taking a run; None if it cannot be taken."""
         hand, open_m = self._gripper.hand, self._gripper.open_m
-        deep, spare = self._deep_m(run), self._spare_m(run, settings)
+        deep, spare = self._depth_m(run), self._spare_m(run, settings)
         middle = min((run.start + run.end) // 2, self._top.shape[1] - 1)
         palm = run.level + hand.fingers_m - settings.palm_m
         if (deep < settings.least_deep_m or spare < settings.least_spare_m
@@ -269,14 +269,14 @@ class _Turned:
         tip = np.array([x, y, run.level + self._gripper.hand.below_tip_m])
         return Grasp(hand_down(tip, self._yaw), self._yaw, run.width_m,
                      min(self._gripper.open_m, run.width_m + 2 * self._spare_m(run, settings)),
-                     self._deep_m(run), score)
+                     self._depth_m(run), score)
 
     def _spare_m(self, run: _Run, settings: GraspSettings) -> float:
         """Room between a run and each open finger [m]."""
         return min(settings.spare_m, (self._gripper.open_m - run.width_m) / 2,
                    run.free_m - self._gripper.hand.finger_thickness_m)
 
-    def _deep_m(self, run: _Run) -> float:
+    def _depth_m(self, run: _Run) -> float:
         """Depth to which the fingers reach beside the lowest line of a run under the pads [m]."""
         rows = slice(max(0, run.row - _PAD_ROWS), run.row + _PAD_ROWS + 1)
         pads = self._thing_top[rows, run.start:run.end]

@@ -166,7 +166,7 @@ class _Heights:
                         for middle, half in hand), default=0.0))
         count = math.ceil(reach / CELL_M)
         column, row = np.floor((np.asarray(place_m) - surface.low_m) / CELL_M).astype(int)
-        top = _known(surface.top_m)
+        top = _without_gaps(surface.top_m)
         self._top = _cut(top, row, column, count)
         self._meant = _cut(surface.labels == 0 if meant is None else meant, row, column, count)
         self._level = 0.0 if meant is None else float(np.percentile(
@@ -184,7 +184,7 @@ class _Heights:
                          and across_m < LIMITS.round_ratio * high_m
                          and high_m < LIMITS.round_ratio * across_m)
         self._fall_m = min(LIMITS.fall_m, LIMITS.tall_fall_m) if slender else LIMITS.fall_m
-        self._inner = self._outline if meant is None else _less_a_cell(self._outline)
+        self._inner = self._outline if meant is None else _shrunk(self._outline)
         # Beside walls little of the way is left; what is higher is passed in swing.
         self._high = np.where(self._top > self._level + LIMITS.high_m, self._top, np.float32(0.0))
         self._swing_m = MOTIONS.swing * max(0.0, held.hang_m - MOTIONS.hangs_m)
@@ -194,7 +194,7 @@ class _Heights:
         self._low = surface.low_m + CELL_M * (np.array([column, row]) - count)
         self._place = np.asarray(place_m)
         self._along: float | None = None
-        self._ways: list[tuple[Vector, Vector, float]] = []
+        self._side_axes: list[tuple[Vector, Vector, float]] = []
         self._askew = self._across = 0.0
         if not self._on_table and self._meant.any():
             floor = self._floor()
@@ -203,7 +203,7 @@ class _Heights:
             self._along = _side_rad(place) - _side_rad(thing)
             # What lies would come upon walls.
             if axis is not None and _has_sides(place) and _has_sides(thing):
-                self._askew, self._ways = COSTS.per_rad_askew, _ways(place, self._low)
+                self._askew, self._side_axes = COSTS.per_rad_askew, _side_axes(place, self._low)
                 self._across = COSTS.crosswise if _is_long(place) and _is_long(thing) else 0.0
 
     def _floor(self) -> Mask:
@@ -232,7 +232,7 @@ class _Heights:
         return (self._askew * abs(math.remainder(off, math.pi / 2))
                 + self._across * math.sin(off) ** 2)
 
-    def _loose(self, rests: Vector, spin: Vector) -> Vector:
+    def _side_cost(self, rests: Vector, spin: Vector) -> Vector:
         """Cost of not standing at the sides near which it was pointed.
 
         Args:
@@ -241,7 +241,7 @@ class _Heights:
         """
         cost = np.zeros(rests.shape[:2])
         turned = (self._outline - self._centre) @ spin.T
-        for middle, along, half in self._ways:
+        for middle, along, half in self._side_axes:
             reach = half - float(np.abs(turned @ along).max())
             off = float((self._place - middle) @ along)
             if reach - LIMITS.near_side_m < abs(off) and LIMITS.off_middle * reach < abs(off):
@@ -274,9 +274,9 @@ class _Heights:
         if not self._on_table:
             depth = self._depth[inside[..., 1], inside[..., 0]]
             own += (COSTS.per_m_over_edge * np.maximum(0.0, self._half_m - depth)
-                    + self._loose(rests, spin))
+                    + self._side_cost(rests, spin))
         for roomy in LIMITS.room_fractions:
-            opening, support, fingers = self._how_high(spin, opens, roomy)
+            opening, support, fingers = self._support_heights(spin, opens, roomy)
             level = able & (support - mean < self._step_m) & (support < self._highest_m)
             if self._on_table:
                 level &= support < RAISED_M + 0.001
@@ -285,7 +285,7 @@ class _Heights:
             uneven = (own + COSTS.per_m_above_floor * above_m + COSTS.per_m_uneven * uneven_m
                       + self._close * (1.0 - roomy))
             for lean, body in bodies:
-                lowest, fall = self._how_low(opening, support, fingers, body, lean)
+                lowest, fall = self._lowest_tip(opening, support, fingers, body, lean)
                 cost = np.where(level & (fall < self._fall_m), uneven + COSTS.per_m_fall * fall
                                 + COSTS.leaning * bool(lean), np.inf)
                 order = np.argsort(cost, axis=None)[:400:20]
@@ -318,8 +318,8 @@ class _Heights:
                     self._top, _kernel(piece, LIMITS.body_room_m)) - low)
         return least
 
-    def _how_high(self, spin: Vector, opens: Vector,
-                  roomy: float) -> tuple[float, Heights, Heights]:
+    def _support_heights(self, spin: Vector, opens: Vector,
+                         roomy: float) -> tuple[float, Heights, Heights]:
         """Heights under a thing and under the fingers around it, everywhere.
 
         Args:
@@ -349,12 +349,12 @@ class _Heights:
                 fingers = np.maximum(fingers, cv2.dilate(heights, _kernel(finger, margin)))
         return opening, support, fingers
 
-    def _how_low(self, opening: float, support: Heights, fingers: Heights, body: Heights,
-                 lean: float) -> tuple[Heights, Heights]:
+    def _lowest_tip(self, opening: float, support: Heights, fingers: Heights, body: Heights,
+                    lean: float) -> tuple[Heights, Heights]:
         """Lowest heights of the tip everywhere, and the heights from which the thing falls.
 
         Args:
-            opening: see ``_how_high``.
+            opening: see ``_support_heights``.
             support: likewise.
             fingers: likewise.
             body: see ``_under_body``.
@@ -380,7 +380,7 @@ def _cells(mask: Mask) -> NDArray[np.float32]:
     return np.argwhere(mask)[:, ::-1].astype(np.float32)
 
 
-def _ways(cells: NDArray[np.float32], low_m: Vector) -> list[tuple[Vector, Vector, float]]:
+def _side_axes(cells: NDArray[np.float32], low_m: Vector) -> list[tuple[Vector, Vector, float]]:
     """The two directions of the smallest rectangle around cells (N, 2).
 
     Returns:
@@ -406,7 +406,7 @@ def _has_sides(points: NDArray[Any]) -> bool:
     return _is_long(points) or cv2.contourArea(hull) > LIMITS.rectangle_fill * wide * high
 
 
-def _less_a_cell(points: Vector) -> Vector:
+def _shrunk(points: Vector) -> Vector:
     """Cells (N, 2) of a thing, narrower by one cell: cells at its edges are half empty."""
     (x, y), sides, angle = cv2.minAreaRect(points.astype(np.float32))
     turn = math.radians(angle)
@@ -426,7 +426,7 @@ def room_at(surface: Surface, place_m: Vector, piece: Mask) -> Mask:
         place_m: (2,) where somebody points.
         piece: (rows, columns) cells of the whole.
     """
-    top = _known(surface.top_m)
+    top = _without_gaps(surface.top_m)
     column, row = np.floor((np.asarray(place_m) - surface.low_m) / CELL_M).astype(int)
     around = np.zeros(piece.shape, np.uint8)
     cv2.circle(around, (int(column), int(row)), round(LIMITS.pointed_m / CELL_M), (1,), cv2.FILLED)
@@ -449,7 +449,7 @@ def filled(cells: Mask) -> Mask:
     return np.asarray(out > 0)
 
 
-def _known(top: Heights) -> Heights:
+def _without_gaps(top: Heights) -> Heights:
     """Heights in which unknown cells have the height of the nearest known cell."""
     missing = ~np.isfinite(top)
     if not missing.any():

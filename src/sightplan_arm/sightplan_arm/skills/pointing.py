@@ -413,7 +413,7 @@ class PointingSkills(ArmUse):
                               f'{1e3 * self._robot.gripper.open_m:.0f} mm, with room for them')
             try:
                 return first_that_works([functools.partial(plan, thing, grasp, tilts)
-                                         for grasp, tilts in _ways(thing, found[:_PLANNED])],
+                                         for grasp, tilts in _attempts(thing, found[:_PLANNED])],
                                         'it cannot be taken')
             except UnreachableError as error:
                 cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
@@ -471,7 +471,7 @@ class PointingSkills(ArmUse):
         return causes.MISSED_GRASP, 'nothing is between the fingers'
 
 
-def _ways(thing: Thing, grasps: Sequence[Grasp]) -> list[tuple[Grasp, Sequence[float]]]:
+def _attempts(thing: Thing, grasps: Sequence[Grasp]) -> list[tuple[Grasp, Sequence[float]]]:
     """Grasps with tilts of the hand, in the order in which they are tried.
 
     What stands upright is taken with the hand straight if any grasp allows that: it would lean

@@ -133,7 +133,7 @@ def find(surface: Surface, where: Region | Mask, part: bool = False) -> Thing:
     if not isinstance(where, Region):
         if where.shape != surface.shape:
             raise InputError(f'pixels of shape {where.shape} for a picture of {surface.shape}')
-        pixels, middle = _with_what_it_hangs_on(surface, np.asarray(where, bool)), None
+        pixels, middle = _with_touching_pieces(surface, np.asarray(where, bool)), None
     else:
         pixels = _pixels(surface, where)
         middle = where.centre
@@ -149,7 +149,7 @@ def find(surface: Surface, where: Region | Mask, part: bool = False) -> Thing:
                   surface.points_m[ys[nearest], xs[nearest], :2].astype(np.float64))
 
 
-def _with_what_it_hangs_on(surface: Surface, pixels: Mask) -> Mask:
+def _with_touching_pieces(surface: Surface, pixels: Mask) -> Mask:
     """Pixels of a flat thing, with the pieces that they touch, as seen from above.
 
     A blade is hardly higher than the table; it is taken by the handle that it ends at.

@@ -244,7 +244,7 @@ class TabletopSkills(PointingSkills):
         with watch.phase('perceive'):
             surface = self._see()
             try:
-                return find(surface, _of_a_box(surface, where), part)
+                return find(surface, _thing_in_box(surface, where), part)
             except NothingThereError as error:
                 raise Refused(causes.NOT_FOUND, str(error)) from error
 
@@ -557,7 +557,7 @@ def _inside(surface: Surface, where: Region | Mask) -> Mask:
     return box_pixels(surface, where)
 
 
-def _of_a_box(surface: Surface, where: Region | Mask) -> Region | Mask:
+def _thing_in_box(surface: Surface, where: Region | Mask) -> Region | Mask:
     """Pixels of a thing in a box that stands on or in another thing; else ``where`` unchanged.
 
     A box around a thing on a tray shows a part of the tray, too, with which the thing hangs
