@@ -22,7 +22,7 @@ from launch.substitutions import (
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from sightplan.agent import method_names
+from sightplan.agent import every_method
 from sightplan.graphs.graph import load_graph
 from sightplan.graphs.up import PARENT_VARIABLE, enclave_arguments, transport_environment
 
@@ -66,7 +66,7 @@ def node(spec, types):
 
 def only_for(spec):
     """The chosen method is one of those that need the node."""
-    methods = [name for name in method_names() if spec.wanted_by(name)]
+    methods = [name for name in every_method() if spec.wanted_by(name)]
     return IfCondition(PythonExpression(
         [repr(methods), ".count('", LaunchConfiguration('method'), "') > 0"]))
 

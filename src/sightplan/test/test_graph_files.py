@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sightplan.agent import method_names, needs_model, needs_planner
+from sightplan.agent import every_method, method_names, needs_model, needs_planner
 from sightplan.domains import domain_names
 from sightplan.graphs.graph import load_graph
 from sightplan.model import InputError
@@ -85,10 +85,16 @@ def test_no_model_is_started_twice():
         assert {'sim_bridge', 'agent', 'metrics_recorder', 'experiment'} <= nodes
 
 
+def test_a_method_that_only_answers_samples_gets_a_model_and_no_planner():
+    nodes = {method: {spec.name for spec in load_graph(SHIPPED).nodes
+                      if spec.only_for and spec.wanted_by(method)} for method in ('ask', 'votes')}
+    assert nodes == {'ask': {'grounder'}, 'votes': {'grounder'}}
+
+
 def test_what_is_installed_can_be_chosen():
     choices = {a.name: a.allowed for a in load_graph(SHIPPED).arguments}
     assert choices['domain'] == domain_names()
-    assert choices['method'] == tuple(method_names())
+    assert choices['method'] == tuple(every_method())
     assert choices['backend'] == backend_names()
     assert choices['suite'] == suite_names()
 

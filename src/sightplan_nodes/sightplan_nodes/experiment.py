@@ -32,6 +32,7 @@ from sightplan_interfaces.srv import (
 from std_srvs.srv import Trigger
 
 from sightplan.agent import (
+    answerer_settings,
     needs_grounder,
     needs_planner,
     needs_visual_planner,
@@ -59,15 +60,18 @@ from sightplan.records import RunStore, messages
 from sightplan.runs import (
     EpisodePlan,
     Line,
+    OpenRun,
     RunSettings,
     default_out,
     identity,
     session,
+    specify,
     suite_reference,
     walk,
     why_useless,
 )
 from sightplan.runs.method_check import warn_of_learned_problems
+from sightplan.runs.suite_finding import sample_suite
 from sightplan_arm.config import ROBOT_HASH
 from sightplan_arm.gate import GateSettings
 from sightplan_nodes import names, qos
@@ -80,6 +84,7 @@ from sightplan_nodes.failures import BY_CODE, error_text, fill_error, guarded, r
 from sightplan_nodes.goals import RESULT_KEPT_S, OneGoal
 from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
+from sightplan_nodes.remote_model import RosModel
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
 
@@ -117,6 +122,9 @@ class ExperimentSettings:
     result_timeout_s: float = param(30.0, 'Limit for the recorder to commit an episode after its '
                                           'end [s]', low=0.1, high=3600.0)
     call_timeout_s: float = param(20.0, 'Limit of small service calls [s]', low=0.1, high=600.0)
+    suite_options: str = param('', 'Settings of a suite of samples: key=value,... or JSON')
+    method_options: str = param('', 'Settings of a method that answers samples: key=value,... or '
+                                    'JSON; of episodes the agent has them')
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +148,9 @@ class ExperimentNode(Node):
     and which episodes it has, sends each missing one to ``agent/run_episode``, and waits until
     the recorder has committed its result. With ``autostart`` it ends with exit code 0 when done,
     1 when the run failed, 2 when the settings are wrong.
+
+    A suite of samples has no world and no episodes: the method runs in this node as it runs
+    without ROS, asks the model of the node ``grounder``, and this node writes the results.
     """
 
     def __init__(self, **node_arguments: Any) -> None:
@@ -181,6 +192,8 @@ class ExperimentNode(Node):
                                  qos.RESULTS, callback_group=group)
         self._viewer = (self.create_client(Trigger, names.VIEWER_READY)
                         if self._settings.rerun else None)
+        self._model = RosModel(self, names.GROUNDER, cancelled=self._cancelled,
+                               start_run=self._start_run_of[names.GROUNDER])
         self._worker = Worker(self, names.EXPERIMENT)
         self._server = ActionServer(
             self, RunExperiment, '~/run_experiment',
@@ -311,6 +324,8 @@ class ExperimentNode(Node):
         settings = dataclasses.replace(settings, out=os.path.abspath(os.path.expanduser(out)))
         if settings.suite:  # the recorder reads it, too
             settings = dataclasses.replace(settings, suite=suite_reference(settings.suite))
+        if sample_suite(settings.suite, settings.split) is not None:
+            return self._walk_samples(settings, progress)
         plan = EpisodePlan(settings)
         for spec in plan.items:
             check_truth(self._world, settings.method, spec.stop_at_goal, spec.privileged.value)
@@ -378,6 +393,40 @@ class ExperimentNode(Node):
             interrupted=broken is not None,
             stopped_by='' if broken is None or self._cancelled() else messages.text(str(broken))),
             broken)
+
+    def _walk_samples(self, settings: RunSettings, progress: Any) -> Outcome:
+        """Run the samples that are not recorded yet, with the model of the grounder.
+
+        Raises:
+            InputError: the settings are wrong, the model needs ground truth, or the run directory
+                holds another run.
+            DeadlineError: the grounder is not there.
+        """
+        mine = self._settings
+        settings = dataclasses.replace(
+            settings, suite_options=parse_options(mine.suite_options, 'suite_options'),
+            method_options=parse_options(mine.method_options, 'method_options',
+                                         type(answerer_settings(settings.method))))
+        model: RosModel | None = None
+        if specify(settings).model_options() is not None:
+            model = self._model
+            model.wait_until_there(mine.startup_timeout_s)
+            if model.traits.truth:
+                raise InputError(f'{model.name} replies from the ground truth of a world, and '
+                                 'samples have none: choose a model that looks at pictures')
+            given = self._readers[names.GROUNDER].read(mine.startup_timeout_s, self._cancelled)
+            settings = dataclasses.replace(
+                settings, backend=given['backend'], answers=given['answers'],
+                backend_options=json.loads(given['backend_settings']))
+        with OpenRun(settings, backend=model) as run:
+            items = run.work.plan.items
+            progress.started(run.store.folder, run.store.lines(), len(items),
+                             run.work.plan.skipped)
+            self._done, self._planned = len(run.done), len(items)
+            walked = run.walk(cancelled=self._cancelled, progress=progress.item)
+            return Outcome(run.summarise(walked), CancelledError('the run was cancelled')
+                           if walked.interrupted and not walked.stopped_by else
+                           SpendingCapError(walked.stopped_by) if walked.interrupted else None)
 
     def open_run(self, request: StartRun.Request, timeout_s: float) -> StartRun.Response:
         """Have the recorder open a run, whose episodes ``_episode`` then sends.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sightplan_interfaces.srv import Ground, Locate, TellApart
 
+from sightplan.agent import answers_only_samples
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.model import Observation, param
 from sightplan.model.pointer_settings import PointerSettings
@@ -94,9 +95,10 @@ class GrounderNode(BackendNode):
 
     def reasoning(self) -> bool | None:
         """Whether the prompt of the parameter ``method`` asks for reasons; None without one."""
-        if not self.settings.method or not self.settings.domain:
+        method = self.settings.method
+        if not method or not self.settings.domain or answers_only_samples(method):
             return None
-        return asks_for_reasons(self.settings.method, self.settings.domain)
+        return asks_for_reasons(method, self.settings.domain)
 
     def domain(self) -> str:
         """The value of the parameter ``domain``."""

@@ -276,7 +276,8 @@ def _experiment(parameters: Values, values: Values) -> Interface:
     models = names.GROUNDER, names.VLM_PLANNER
     return (_KEPT | _all(Verb.SUBSCRIBE, names.arm_status(world), names.EPISODE_RESULT)
             | _all(Verb.REQUEST, names.START_RUN, names.FINISH_RUN, names.load_problem(world),
-                   names.GROUND, names.PROPOSE_PLAN, *(f'{node}/start_run' for node in models))
+                   names.GROUND, names.ASK, names.PROPOSE_PLAN,
+                   *(f'{node}/start_run' for node in models))
             | _reads_parameters(world, names.SYMBOLIC_PLANNER, names.AGENT,
                                 names.METRICS_RECORDER, *models,
                                 f'{names.HARDWARE}/{names.SIM_BRIDGE}')

@@ -14,7 +14,7 @@ from typing import Any
 
 from rclpy.node import Node
 from sightplan_interfaces import msg
-from sightplan_interfaces.srv import Ask
+from sightplan_interfaces.srv import Ask, StartRun
 
 from sightplan.model import (
     DeadlineError,
@@ -36,6 +36,7 @@ from sightplan.model.query import (
 from sightplan.records import messages
 from sightplan_nodes import conversions, query_messages
 from sightplan_nodes.calls import ParameterReader, ServiceCaller, never
+from sightplan_nodes.conversions import MESSAGES
 
 MODEL, ACCEPTS, TRAITS, ANSWERS = 'model', 'accepts', 'traits', 'answers'
 """Read-only parameters of a node that has a model: its exact name, the kinds of queries that it
@@ -206,12 +207,24 @@ class RosModel(ModelClient):
     """
 
     def __init__(self, node: Node, server: str, limit_s: float = 60.0,
-                 cancelled: Callable[[], bool] = never, published: Published = nowhere) -> None:
-        """Create the clients of the node ``server``; other arguments as in ModelClient."""
+                 cancelled: Callable[[], bool] = never, published: Published = nowhere,
+                 start_run: ServiceCaller | None = None) -> None:
+        """Create the clients of a node.
+
+        Args:
+            node: see ModelClient, as for ``limit_s``, ``cancelled`` and ``published``.
+            server: name of the node that has the model.
+            limit_s: wall-clock limit of a call for which the caller sets none [s].
+            cancelled: polled.
+            published: says where pictures were published.
+            start_run: client of the node's ``~/start_run``, for runs that were begun earlier and
+                whose model has a limit on spending; None: nobody tells the node of these.
+        """
         super().__init__(node, Ask, f'{server}/ask', limit_s, cancelled, published)
         self._typed = {
             kind: (typed, ServiceCaller(node, typed.type, f'{server}/{typed.name}', server))
             for kind, typed in query_messages.TYPED.items()}
+        self._start_run = start_run
         self._parameters = ParameterReader(node, server, _FACTS_S)
         self.accepts: frozenset[type[Query[Any]]] = frozenset({Query})
         self.traits, self.answers = Traits(), 'strict'
@@ -244,6 +257,12 @@ class RosModel(ModelClient):
             self.accepts = frozenset(kinds[name] for name in facts[ACCEPTS] if name in kinds)
         if TRAITS in facts:
             self.traits = dataclass_json.decode(Traits, json.loads(facts[TRAITS]))
+
+    def carry_over(self, spent: Usage) -> None:
+        """Count what earlier sessions of a run spent towards the limit of the model."""
+        if self._start_run is not None:
+            self._start_run.checked(StartRun.Request(spent=MESSAGES.usage_to_msg(spent)), _FACTS_S,
+                                    self._cancelled)
 
     def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
         """Reply to queries, in their order; contract in ``Model``."""

@@ -397,7 +397,7 @@ def test_a_missing_node_is_named(made: Callable, missing: str, capsys) -> None:
     ({'split': 'easy'}, 'easy'), ({'problems': '/nowhere'}, '/nowhere'),
     ({'method': 'guess'}, 'guess'), ({'domain_file': '/d.pddl'}, 'domain_file'),
     ({'suite': 'viplam'}, 'viplam'), ({'suite': '/nowhere/mine'}, '/nowhere/mine/suite.yaml'),
-    ({'suite': 'predicates'}, 'start it by "sightplan run --suite predicates"')])
+    ({'suite': 'predicates', 'method': 'ground'}, 'acts in episodes; for samples choose')])
 def test_wrong_settings_end_with_code_two(made: Callable, settings: dict, words: str,
                                           capsys) -> None:
     with made(Others(), **settings) as (node, _):
@@ -512,7 +512,7 @@ def test_a_suite_of_a_goal(made: Callable, own_suite: Path) -> None:
                 LIMIT_S)
         for suite in (str(own_suite), 'viplan', ''):
             assert run(suite, 'hard').error_code == 0
-        for suite, words in ((str(own_suite), 'simple'), ('predicates', 'one of samples')):
+        for suite, words in ((str(own_suite), 'simple'), ('predicates', 'for samples choose')):
             with pytest.raises(InputError, match=words):
                 raise_error(run(suite, 'simple'), names.EXPERIMENT)
     assert [goal.max_actions for goal in others.goals] == [7, 20, 20]

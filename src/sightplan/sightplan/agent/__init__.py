@@ -8,6 +8,7 @@ from sightplan.agent.registry import (
     answerer_class,
     answerer_names,
     answerer_settings,
+    answers_only_samples,
     check_reads_goal,
     every_method,
     make_answerer,
@@ -28,8 +29,8 @@ from sightplan.agent.registry import (
 __all__ = [
     'Act', 'Answerer', 'Context', 'Decision', 'Desk', 'FactsFromTruth', 'Forfeit', 'Limits',
     'Policy', 'SampleTruth', 'Stop', 'Withhold', 'answerer_class', 'answerer_names',
-    'answerer_settings', 'check_reads_goal', 'every_method', 'make_answerer', 'make_policy',
-    'method_files', 'method_names', 'needs_grounder', 'needs_model', 'needs_planner',
-    'needs_truth', 'needs_visual_planner', 'policy_class', 'policy_settings', 'prompt_name',
-    'reads_instruction', 'run_episode',
+    'answerer_settings', 'answers_only_samples', 'check_reads_goal', 'every_method',
+    'make_answerer', 'make_policy', 'method_files', 'method_names', 'needs_grounder',
+    'needs_model', 'needs_planner', 'needs_truth', 'needs_visual_planner', 'policy_class',
+    'policy_settings', 'prompt_name', 'reads_instruction', 'run_episode',
 ]

@@ -82,6 +82,11 @@ answerer_names, answerer_settings = _ANSWERERS.names, _ANSWERERS.settings
 answerer_class, make_answerer = _ANSWERERS.cls, _ANSWERERS.make
 
 
+def answers_only_samples(name: str) -> bool:
+    """Whether the method answers samples and does no episodes, so that it needs no world."""
+    return name in answerer_names() and name not in method_names()
+
+
 def needs_truth(name: str) -> bool:
     """Whether the method is an oracle that must be given ground truth."""
     return _POLICIES.cls(name).needs_truth

@@ -28,7 +28,7 @@ _CONDITION = re.compile(r'\$\(var ([a-z_]+)\)(?: *== *(\S+))?')
 _NAMESPACE = re.compile(r'|[a-z_][a-z0-9_]*(?:/[a-z_][a-z0-9_]*)*')
 _DISCOVERED = {'domains': ('sightplan.domains', 'domain_names'),
                'suites': ('sightplan.runs', 'suite_names'),
-               'methods': ('sightplan.agent', 'method_names'),
+               'methods': ('sightplan.agent', 'every_method'),
                'backends': ('sightplan.vlm', 'backend_names')}
 _FOLDERS = {'domains': ('sightplan.domains', 'domain_reference'),
             'suites': ('sightplan.runs', 'suite_reference')}
@@ -206,6 +206,9 @@ class NodeSpec(Record):
             InputError: the method is unknown.
         """
         agent = importlib.import_module('sightplan.agent')
+        if agent.answers_only_samples(method):
+            needs = agent.answerer_class(method).needs_model
+            return not self.only_for or bool(needs and self.only_for == 'needs_grounder')
         return not self.only_for or bool(getattr(agent, self.only_for)(method))
 
     def resolved(self, values: Mapping[str, Value]) -> dict[str, Value]:

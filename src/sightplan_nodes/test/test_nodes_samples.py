@@ -1,0 +1,98 @@
+"""A suite of samples on ROS: the same method as in process, with the model of the grounder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodes_testing import parameters, spinning
+from sightplan.graphs.graph import load_graph
+from sightplan.model import CancelledError, InputError
+from sightplan.records import RunStore
+from sightplan.runs import RunSettings, run
+from sightplan.runs.work import Silent
+from sightplan_nodes.experiment import ExperimentNode, Outcome
+from sightplan_nodes.grounder import GrounderNode
+from sightplan_suites.predicates import samples as predicates
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope='module')
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp('predicates') / 'data'
+    predicates.generate(folder, 1, 3)
+    return folder
+
+
+def walk(data: Path, out: Path, backend: str, method: str = 'ask', cancelled: bool = False,
+         **options: Any) -> Outcome:
+    """A run of all samples by the node experiment, beside a grounder alone."""
+    grounder = GrounderNode(parameter_overrides=parameters(
+        backend=backend, backend_options=json.dumps(options)))
+    experiment = ExperimentNode(parameter_overrides=parameters(
+        autostart=False, suite_options=f'data={data}'))
+    if cancelled:
+        experiment._stop.set()
+    with spinning(grounder, experiment):
+        return experiment.walk(
+            RunSettings(suite='predicates', method=method, out=str(out)), Silent())
+
+
+def lines(out: Path) -> list[dict[str, Any]]:
+    """Lines of results, without times and costs."""
+    return [{key: value for key, value in line.items() if key not in ('seconds', 'usage')}
+            for line in RunStore(out).lines()]
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> dict[str, str]:
+    """Settings of a scripted model."""
+    file = tmp_path / 'script.json'
+    file.write_text(json.dumps({'answers': {
+        'Is the door_1 open?': 'Perhaps.', 'default': {'text': 'Yes', 'p_yes': 0.75}}}))
+    return {'script': str(file)}
+
+
+def test_on_ros_as_in_process(data: Path, tmp_path: Path, options: dict[str, str]) -> None:
+    outcome = walk(data, tmp_path / 'ros', 'scripted', **options)
+    assert outcome.error is None
+    here = run(RunSettings(suite='predicates', method='ask', out=str(tmp_path / 'here'),
+                           backend='scripted', backend_options=options,
+                           suite_options={'data': str(data)}))
+    assert lines(tmp_path / 'ros') == lines(tmp_path / 'here') != []
+    assert outcome.summary['model'] == here['model']
+    assert outcome.summary['planned'] == here['planned'] == len(lines(tmp_path / 'ros'))
+
+
+def test_a_method_that_needs_no_model_waits_for_none(data: Path, tmp_path: Path) -> None:
+    experiment = ExperimentNode(parameter_overrides=parameters(
+        autostart=False, suite_options=f'data={data}', startup_timeout_s=0.5))
+    with spinning(experiment):
+        outcome = experiment.walk(RunSettings(suite='predicates', method='random',
+                                              out=str(tmp_path)), Silent())
+    assert outcome.error is None and lines(tmp_path)
+
+
+def test_a_run_that_is_cancelled_is_taken_up_again(data: Path, tmp_path: Path,
+                                                   options: dict[str, str]) -> None:
+    out = tmp_path / 'out'
+    with pytest.raises(CancelledError):
+        walk(data, out, 'scripted', cancelled=True, **options)
+    assert walk(data, out, 'scripted', **options).error is None
+    assert lines(out)
+
+
+def test_a_model_that_replies_from_the_truth_of_a_world_is_refused(data: Path,
+                                                                   tmp_path: Path) -> None:
+    with pytest.raises(InputError, match='samples have none'):
+        walk(data, tmp_path, 'noisy_reader')
+
+
+def test_a_graph_starts_the_grounder_for_a_method_of_samples_and_no_planner() -> None:
+    graph = load_graph(ROOT / 'config' / 'graphs' / 'experiment.yaml')
+    wanted = {spec.name for spec in graph.nodes if spec.only_for and spec.wanted_by('ask')}
+    assert wanted == {'grounder'}
