@@ -31,10 +31,12 @@ from sightplan.model import (
     PlanningStatus,
     ProblemAdopted,
     Question,
+    State,
     Stepped,
     StopReason,
     Usage,
     Verdict,
+    WorldError,
 )
 from sightplan.model.event_handler import EventHandler
 from sightplan.model.timeline import Timeline, problem_known
@@ -117,6 +119,43 @@ def test_each_moment_says_what_was_known_before_it() -> None:
     assert problem_known(told, None) == told
     found = problem_known(told, ProblemAdopted({'r': 'block'}, goal.goal))
     assert (found.objects, found.init) == ({'r': 'block'}, frozenset())
+
+
+class Told:
+    """Ground truth by world time; of one time it cannot be had at first."""
+
+    def __init__(self) -> None:
+        self.states = {5: frozenset({ATOM}), 9: frozenset(), 12: frozenset({ATOM})}
+        self.broken = {9}
+
+    def state(self, stamp_ns: int | None = None) -> State:
+        if stamp_ns in self.broken:
+            self.broken.discard(stamp_ns)
+            raise WorldError('out of memory')
+        return self.states[stamp_ns or 12]
+
+    def last_outcome(self) -> str:
+        return 'success'
+
+
+def test_the_truth_of_its_time_is_joined_to_each_moment() -> None:
+    belief = Belief(frozenset(), {ATOM: 0.5})
+    step = Stepped(0, R_TO_2, Feedback(FeedbackStatus.EXECUTED, stamp_ns=9), 5)
+    events = [STARTED, Observed(Observation.elsewhere('image', 5)), asked(5),
+              BeliefUpdated(belief), step, asked(9), asked(9),
+              EpisodeEnded(StopReason.PLAN_DONE, stamp_ns=12)]
+    timeline = Timeline.of_events(events, truth=Told())
+    answers = [moment.truth for moment in timeline.of(Asked)]
+    assert [one.state for one in answers] == [frozenset({ATOM}), None, frozenset()]
+    assert [one.error for one in answers] == ['', 'no ground truth: out of memory', '']
+    [acted], [ended] = timeline.of(Stepped), timeline.of(EpisodeEnded)
+    assert (acted.truth.outcome, acted.truth.believed, acted.truth.belief, acted.truth.after) == (
+        'success', frozenset({ATOM}), belief, None)
+    assert ended.truth.state == frozenset({ATOM}) and ended.truth.belief is None
+    assert [timeline.holds(ATOM, when) for when in (5, 9, 7)] == [True, False, None]
+    [along] = Timeline.of_events(events, truth=Told(), way=True).of(Stepped)
+    assert (along.truth.error, along.truth.way_error) == ('', 'no ground truth: out of memory')
+    assert not Timeline.of_events(events).has_truth
 
 
 def test_nothing_comes_before_the_start_and_the_end_is_the_last() -> None:
