@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import itertools
 import math
@@ -498,6 +499,12 @@ class _RobotFile:
     description: str = ''
 
 
+@functools.cache
+def _robot_file() -> TypeAdapter[_RobotFile]:
+    """What validates the content of a robot's file; making it takes longer than reading one."""
+    return TypeAdapter(_RobotFile)
+
+
 def load_robot(name_or_path: str) -> RobotConfig:
     """Read a robot's file and check it against its URDF.
 
@@ -525,7 +532,7 @@ def load_robot(name_or_path: str) -> RobotConfig:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f'{path}: cannot be read: {error}') from error
     try:
-        return _Check(path).robot(TypeAdapter(_RobotFile).validate_python(data))
+        return _Check(path).robot(_robot_file().validate_python(data))
     except pydantic.ValidationError as error:
         raise InputError('\n'.join(f'{path}: {_plain_error(item)}'
                                    for item in error.errors()[:_MOST_NAMED])

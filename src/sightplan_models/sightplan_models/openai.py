@@ -213,9 +213,10 @@ class Settings:
                              'such as OPENAI_API_KEY (in capitals, or set already); never write '
                              'the key itself into settings')
         key = os.environ.get(given, '').strip()
+        secrets = [*environment_secrets(), *([key] if len(key) >= SHORTEST_SECRET else [])]
         for field in settings_fields(type(self)):
             value = getattr(self, field.name)
-            if field.name != 'api_key_env' and _is_secret(value, key):
+            if field.name != 'api_key_env' and _is_secret(value, secrets):
                 raise InputError(f'backend openai: {field.name} looks as if it held a key or a '
                                  f'password, and settings are written to results; put the key '
                                  f'into an environment variable and name that with api_key_env')
@@ -837,15 +838,14 @@ def _system(text: str) -> list[dict[str, Any]]:
     return [{'role': 'system', 'content': text}] if text else []
 
 
-def _is_secret(value: object, key: str) -> bool:
-    """Whether a setting holds the key or another secret, or seems to."""
+def _is_secret(value: object, secrets: Sequence[str]) -> bool:
+    """Whether a setting holds one of these secrets, or seems to hold another."""
     data = value
     if isinstance(value, str):
         with contextlib.suppress(ValueError, RecursionError):
             data = load_json(value)
     if _secrets.secret_field(data):
         return True
-    secrets = [*environment_secrets(), *([key] if len(key) >= SHORTEST_SECRET else [])]
     return any(_secrets.holds_key(text) or any(secret in text for secret in secrets)
                for text in (str(value), *_secrets.texts(data)))
 

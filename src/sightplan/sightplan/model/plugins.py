@@ -345,15 +345,26 @@ def _made_up(path: Path) -> str:
 
 
 def _folder_of(point: importlib.metadata.EntryPoint) -> Path | None:
+    """The folder that holds what an entry point names; None if it cannot be found."""
     try:
-        spec = importlib.util.find_spec(point.module)
-    except Exception:  # a parent package that breaks when it is imported
+        return _module_folder(point.module, tuple(sys.path))
+    except Exception:  # not installed any more, or a parent package breaks when it is imported
         return None
-    if spec is None:
-        return None
-    if spec.submodule_search_locations:
+
+
+@functools.lru_cache(maxsize=256)
+def _module_folder(module: str, search_path: tuple[str, ...]) -> Path:
+    """The folder of a package, or of the one that holds a module; found ones are remembered.
+
+    Raises:
+        ModuleNotFoundError: there is none on this search path.
+    """
+    spec = importlib.util.find_spec(module)
+    if spec is not None and spec.submodule_search_locations:
         return Path(next(iter(spec.submodule_search_locations)))
-    return Path(spec.origin).parent if spec.origin else None
+    if spec is None or not spec.origin:
+        raise ModuleNotFoundError(module)
+    return Path(spec.origin).parent
 
 
 def _origin(point: importlib.metadata.EntryPoint) -> str:

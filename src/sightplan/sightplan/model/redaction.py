@@ -7,6 +7,7 @@ first: of half of one nobody could tell that it is one.
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import os
@@ -55,10 +56,15 @@ def environment_secrets() -> list[str]:
 
     Paths, numbers and plain words are none.
     """
-    found = {value.strip() for name, value in os.environ.items() if _NAME.search(name)}
+    found = {value.strip() for name, value in os.environ.items() if _names_a_secret(name)}
     return sorted((value for value in found if len(value) >= SHORTEST_SECRET
                    and not value.isdigit() and not value.isalpha() and not _is_path(value)),
                   key=len, reverse=True)
+
+
+@functools.lru_cache(maxsize=1024)
+def _names_a_secret(variable: str) -> bool:
+    return _NAME.search(variable) is not None
 
 
 def without(text: str, secret: str) -> str:
