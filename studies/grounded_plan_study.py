@@ -44,7 +44,7 @@ from sightplan.model import (
     Target,
     TargetMasks,
 )
-from sightplan.model.grounded_plan import GroundedPlanTask, Primitive, UnitKind
+from sightplan.model.grounded_plan import GroundedPlanTask, GroundedStep, Primitive, UnitKind
 from sightplan.model.query import ask_one
 from sightplan.model.region import Mask, Region, TrueThing, box_iou
 from sightplan.planning.symbolic import FastDownwardPlanner
@@ -55,7 +55,6 @@ from sightplan_models._hashed_draws import uniform
 from sightplan_models.noisy_locator import Backend, Settings
 from sightplan_sim.tabletop.grounded_scenes import make_source, true_thing
 from sightplan_sim.tabletop.meanings import Choice
-from sightplan_suites.grounded_plan.reading import Step
 from sightplan_suites.grounded_plan.scoring import Score, score_plan
 from study_document import DATA, STUDIES, commit, rewrite, store
 
@@ -171,10 +170,10 @@ def decoupled(case: Case, hit: float, askings: int = 1) -> Score:
     units = [unit for block in case.task.blocks for unit in block.units]
     for unit, (target, destination) in zip(units, case.words, strict=True):
         if unit.kind is UnitKind.PICK_PLACE:
-            steps += [Step(Primitive.GRASP.value, target, place(target, Form.BOX)),
-                      Step(Primitive.PLACE.value, destination, place(destination, Form.POINT))]
+            steps += [GroundedStep(Primitive.GRASP, target, place(target, Form.BOX)),
+                      GroundedStep(Primitive.PLACE, destination, place(destination, Form.POINT))]
         else:
-            steps.append(Step(unit.kind.value, target, place(target, Form.BOX)))
+            steps.append(GroundedStep(unit.kind.value, target, place(target, Form.BOX)))
     return score_plan(case.task.blocks, steps)
 
 
@@ -201,8 +200,7 @@ def ours(case: Case, hit: float, looks: int, plan: Callable[[Any], Any]) -> Scor
     except (InputError, PlannerError) as error:
         _say(f'{case.id}: {looks} looks: no plan: {error}')
         return None
-    return score_plan(case.task.blocks, [Step(step.primitive.value, step.target, step.region)
-                                         for step in steps])
+    return score_plan(case.task.blocks, steps)
 
 
 def _backend(case: Case, hit: float) -> Backend:

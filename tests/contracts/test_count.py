@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 from sightplan import cli
+from sightplan.agent import AnswererBase
 from sightplan.model import Atom
 from sightplan.model.query import (
     Chat,
@@ -75,12 +76,8 @@ def _read(text: str) -> CountReply:
     return CountReply(int(found[0]) if found else None, text)
 
 
-class Answerer:
+class Answerer(AnswererBase):
     """Counts blocks, and says yes where there are at least three."""
-
-    needs_truth = False
-    needs_model = sees_pictures = True
-    prompt, suite_prompt = 'ground', 'ask'
 
     def __init__(self, settings: Any) -> None:
         """Take no settings."""

@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from sightplan.agent.answerer import Desk
-from sightplan.agent.policy import Act, Context, Decision, Stop
+from sightplan.agent.answerer import AnswererBase, Desk
+from sightplan.agent.policy import Act, Context, Decision, PolicyBase, Stop
 from sightplan.domains import Domain
 from sightplan.domains.problem_keys import problem_key
 from sightplan.model import (
@@ -191,7 +191,7 @@ class Library:
         return next((problem for mark, problem in self._texts.items() if mark in text), None)
 
 
-class Prying:
+class Prying(PolicyBase):
     """A method that looks its problem up among those it knows, and then plans from its truth.
 
     Args:
@@ -199,9 +199,7 @@ class Prying:
         plan: finds a plan for a whole problem.
     """
 
-    needs_truth = needs_grounder = needs_planner = needs_visual_planner = False
     reads_goal = True
-    prompt = ''
     remaining = 0
 
     def __init__(self, library: Library, plan: Callable[[Problem], Iterable[Action]]) -> None:
@@ -249,7 +247,7 @@ class Prying:
 # ------------------------------------------------------------------------------------ samples
 
 
-class PryingAnswerer:
+class PryingAnswerer(AnswererBase):
     """An answerer that looks its sample up among those it knows, and then says what is true.
 
     What it does not know it leaves to chance, as the answerer ``random`` does.
@@ -258,8 +256,7 @@ class PryingAnswerer:
         truths: the reply that is right, by what names the sample.
     """
 
-    needs_truth = needs_model = False
-    sees_pictures = True
+    needs_model = False
     prompt = suite_prompt = ''
 
     def __init__(self, truths: Mapping[str, SampleReply]) -> None:

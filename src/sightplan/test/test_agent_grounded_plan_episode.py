@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from doubles import EventList
-from sightplan.agent import make_policy, run_episode
+from sightplan.agent import PolicyBase, make_policy, run_episode
 from sightplan.agent.methods.grounded_plan import elsewhere, is_inside, room_in, spread
 from sightplan.domains import load_domain
 from sightplan.model import (
@@ -484,9 +484,8 @@ def test_told_an_instruction_nobody_knows_objects_or_goal() -> None:
 
 
 def test_other_methods_cannot_take_their_own_objects() -> None:
-    class Taking:
-        needs_truth = needs_grounder = needs_planner = needs_visual_planner = False
-        prompt, remaining = '', 0
+    class Taking(PolicyBase):
+        remaining = 0
 
         def begin(self, context):
             context.adopt_problem({}, ())

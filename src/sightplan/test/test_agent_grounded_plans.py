@@ -79,9 +79,11 @@ class Desk:
 
 def actions(reply: SampleReply) -> list[dict]:
     assert not reply.unread
-    said = json.loads(reply.text)
-    assert said['coords'] == 'unit_xyxy'
-    return said['actions']
+    kinds = {Form.POINT: 'point', Form.BOX: 'bbox'}
+    return [{'action': str(step.action), 'target': step.target, **(
+        {} if step.region is None else {kinds[step.region.form]: [
+            round(value, 5) for point in step.region.points for value in point]})}
+            for step in reply.data]
 
 
 STEPS = json.dumps({'actions': [{'action': 'grasp', 'target': 'the red mug'},
@@ -99,6 +101,7 @@ def test_decoupled_looks_for_what_the_planner_names() -> None:
         {'action': 'Place', 'target': 'the tray', 'point': [0.6, 0.5]},
         {'action': 'close', 'target': 'nothing'},
         {'action': 'wipe', 'target': 'the table', 'bbox': [0.6, 0.4, 0.7, 0.5]}]
+    assert first.text == STEPS, 'what the planner wrote'
     assert second.unread == 'no JSON list of actions'
     assert desk.asked == [
         ('a', 'steps'), ('b', 'steps'), ('the red mug', Form.BOX, 1, 'embedded'),

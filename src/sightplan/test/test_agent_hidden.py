@@ -15,7 +15,7 @@ from doubles import (
     pantry_view,
     spec_of,
 )
-from sightplan.agent import Stop, make_policy, run_episode
+from sightplan.agent import PolicyBase, Stop, make_policy, run_episode
 from sightplan.metrics import EpisodeScorer, measures
 from sightplan.model import (
     Action,
@@ -220,8 +220,7 @@ def test_what_is_out_of_view_is_remembered():
 
 
 def test_a_method_that_asks_about_what_is_out_of_view_is_stopped():
-    class Curious:
-        needs_truth = needs_planner = needs_visual_planner = False
+    class Curious(PolicyBase):
         needs_grounder, prompt, remaining = True, 'ground', 0
 
         def begin(self, context):
@@ -274,12 +273,10 @@ def test_every_failure_with_hidden_things_has_a_cause(method):
     assert causes and 'infrastructure' not in causes
 
 
-class Pretending:
+class Pretending(PolicyBase):
     """A method that asks about what is hidden, by a look that says that everything is in view."""
 
-    needs_truth = needs_visual_planner = needs_planner = False
     needs_grounder = True
-    prompt = ''
     remaining = 0
 
     def __init__(self, look):

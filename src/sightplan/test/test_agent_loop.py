@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from doubles import EventList, MemoryWorld, SearchPlanner, TruthGrounder, spec_of
-from sightplan.agent import Act, Limits, Stop, Withhold, run_episode
+from sightplan.agent import Act, Limits, PolicyBase, Stop, Withhold, run_episode
 from sightplan.model import (
     Action,
     Asked,
@@ -30,11 +30,9 @@ from sightplan.model import (
 MOVE = Action('moveblock', ('r', 'c2'))
 
 
-class Script:
+class Script(PolicyBase):
     """A policy that carries out prepared decisions, then stops."""
 
-    needs_truth = needs_grounder = needs_visual_planner = False
-    prompt = ''
     remaining = 3
 
     def __init__(self, *decisions, begin=None, learn=None):
@@ -249,7 +247,7 @@ def test_limits_reach_grounder_and_planner():
     seen = {}
 
     class Grounder:
-        model = 'm'
+        model, usage = 'm', None
 
         def ground(self, observation, questions, timeout_s=None, prompt=None):
             seen['ground'] = timeout_s

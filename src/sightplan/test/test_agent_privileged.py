@@ -21,6 +21,7 @@ from doubles import (
 from sightplan.agent import (
     Act,
     FactsFromTruth,
+    PolicyBase,
     Stop,
     make_policy,
     method_names,
@@ -52,11 +53,10 @@ METHODS = [name for name in method_names() if not needs_truth(name) and name != 
            and not reads_instruction(name)]
 
 
-class Script:
+class Script(PolicyBase):
     """Looks, acts, and keeps what each look told."""
 
-    needs_truth = needs_grounder = needs_visual_planner = False
-    prompt, remaining = '', 0
+    remaining = 0
 
     def __init__(self, *actions):
         self.actions = [Action.parse(text) for text in actions]
@@ -169,12 +169,13 @@ class Spy:
         return call
 
 
-class Spied:
+class Spied(PolicyBase):
     """A policy behind a spy."""
 
     def __init__(self, policy):
         self._policy, self.kept = policy, []
         self.prompt, self.needs_truth = policy.prompt, policy.needs_truth
+        self.reads_instruction = policy.reads_instruction
 
     @property
     def remaining(self):

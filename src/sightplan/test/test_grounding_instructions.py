@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightplan.agent.grounded_plans import grounded_steps
-from sightplan.agent.methods.decoupled import written_step
 from sightplan.domains import load_domain
 from sightplan.grounding.instructions import (
     Choice,
@@ -255,8 +254,6 @@ def test_a_step_has_the_place_of_its_instance(plan) -> None:
     assert said[5:] == [('close', 'drawer_top'), ('grasp', 'apple_1'), ('place', 'tray_1')]
     assert steps[0].region == SCENE[6].region
     assert steps[7].region == Region(Form.POINT, (SCENE[4].region.centre,))
-    assert written_step('place', steps[7].target, steps[7].region) == {
-        'action': 'place', 'target': 'tray_1', 'point': [0.4, 0.8]}
 
 
 def test_an_open_upper_drawer_is_closed_first(plan) -> None:

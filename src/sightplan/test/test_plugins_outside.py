@@ -123,9 +123,9 @@ def test_a_backend_that_takes_no_settings_is_refused_in_words(site):
 def test_a_method_that_lacks_a_part_is_refused_when_it_is_made(site, part, message):
     parts = {'begin': 'def begin(self, context): pass', 'learn': 'def learn(self, *a): pass',
              'decide': 'def decide(self, context): pass', 'remaining': 'remaining = 0'}
-    text = ('from sightplan.agent.methods.idle import Settings\n'
-            'class Policy:\n    needs_truth = needs_grounder = needs_planner = False\n'
-            "    needs_visual_planner, prompt = False, ''\n    def __init__(self, s): pass\n")
+    text = ('from sightplan.agent import PolicyBase\n'
+            'from sightplan.agent.methods.idle import Settings\n'
+            'class Policy(PolicyBase):\n    def __init__(self, s): pass\n')
     lines = {name: f'    {line}\n' for name, line in parts.items()}
     site('[sightplan.methods]\nstranger_whole = stranger_whole\nstranger_bit = stranger_bit\n',
          stranger_whole=text + ''.join(lines.values()),

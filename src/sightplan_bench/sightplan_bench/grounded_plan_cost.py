@@ -13,7 +13,7 @@ from sightplan.agent.grounded_plans import grounded_steps
 from sightplan.domains import load_domain
 from sightplan.grounding.instructions import instances_of, read_instruction, resolve
 from sightplan.model import EpisodeSpec, PlanningTask, SightplanError
-from sightplan.model.grounded_plan import PlanBlock, PlanUnit, Primitive, UnitKind
+from sightplan.model.grounded_plan import GroundedStep, PlanBlock, PlanUnit, Primitive, UnitKind
 from sightplan.model.query import ask_one
 from sightplan.model.region import Form, Region
 from sightplan.model.scene import Piece
@@ -25,7 +25,6 @@ from sightplan_sim.tabletop.render import Painter
 from sightplan_sim.tabletop.tidying import Tidying
 from sightplan_sim.tabletop.visible import Visible
 from sightplan_sim.tabletop.world import TabletopWorld, make_world
-from sightplan_suites.grounded_plan.reading import Step
 from sightplan_suites.grounded_plan.scoring import score_plan
 
 _PLANS, _THINGS, _ACTIONS = 1000, 11, 4
@@ -84,13 +83,13 @@ def arm(repeats: int, seed: int) -> dict[str, float]:
     return found
 
 
-def _cases(rng: random.Random) -> list[tuple[tuple[PlanBlock, ...], list[Step]]]:
+def _cases(rng: random.Random) -> list[tuple[tuple[PlanBlock, ...], list[GroundedStep]]]:
     """Plans with look-alikes in unordered blocks, and predictions that are nearly right."""
     def region(left: float) -> Region:
         return Region(Form.BOX, ((left, 0.2), (left + 0.05, 0.3)))
 
     drawer = Region(Form.BOX, ((0.7, 0.7), (0.9, 0.9)))
-    cases: list[tuple[tuple[PlanBlock, ...], list[Step]]] = []
+    cases: list[tuple[tuple[PlanBlock, ...], list[GroundedStep]]] = []
     boxes = [region(one / 16) for one in range(_THINGS)]
     point = Region(Form.POINT, (drawer.centre,))
     blocks = (PlanBlock((PlanUnit(UnitKind.OPEN, 'drawer', drawer),)),
@@ -100,11 +99,11 @@ def _cases(rng: random.Random) -> list[tuple[tuple[PlanBlock, ...], list[Step]]]
     for _ in range(_PLANS):
         said = rng.sample(boxes, len(boxes))
         said[0] = rng.choice(boxes)
-        steps = [Step(Primitive.OPEN.value, 'drawer', drawer)]
+        steps = [GroundedStep(Primitive.OPEN.value, 'drawer', drawer)]
         for one in said:
-            steps += [Step(Primitive.GRASP.value, 'cup', one),
-                      Step(Primitive.PLACE.value, 'drawer', point)]
-        cases.append((blocks, [*steps, Step(Primitive.CLOSE.value, 'drawer', drawer)]))
+            steps += [GroundedStep(Primitive.GRASP.value, 'cup', one),
+                      GroundedStep(Primitive.PLACE.value, 'drawer', point)]
+        cases.append((blocks, [*steps, GroundedStep(Primitive.CLOSE.value, 'drawer', drawer)]))
     return cases
 
 

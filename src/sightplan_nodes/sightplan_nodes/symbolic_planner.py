@@ -10,6 +10,7 @@ from rclpy.node import Node
 from sightplan_interfaces.srv import Plan
 
 from sightplan.model import PlanningTask, SymbolicPlanner, param
+from sightplan.model.query import close
 from sightplan.planning.own import OwnPlanner
 from sightplan.planning.symbolic import SEARCHES, FastDownwardPlanner, PlannerSettings
 from sightplan_nodes import names
@@ -62,9 +63,7 @@ class SymbolicPlannerNode(Node):
 
     def close(self) -> None:
         """End a search that is under way."""
-        close = getattr(self._planner, 'close', None)
-        if close is not None:
-            close()
+        close(self._planner)
         self._service.close()
         self._worker.close(timeout_s=2.0)
         self._heartbeats.close()

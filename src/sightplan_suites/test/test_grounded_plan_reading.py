@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grounded_plan_cases import IN, RED, SIZE, grasp, place, right
-from sightplan.model.grounded_plan import Primitive
+from sightplan.model.grounded_plan import GroundedStep, Primitive
 from sightplan.model.region import Form
 from sightplan.model.sample import Sample
 from sightplan.runs.suite_parts import Unread
 from sightplan_suites.grounded_plan import reading
 from sightplan_suites.grounded_plan.coordinates import Coords, box_of
-from sightplan_suites.grounded_plan.reading import Step, read_steps, read_text
+from sightplan_suites.grounded_plan.reading import read_steps, read_text
 
 PAIR = [grasp(RED, 'red cup'), place(IN, 'drawer')]
 TEXT = json.dumps({'actions': PAIR})
@@ -81,7 +81,7 @@ def test_one_bad_region_spoils_only_its_own_step(bbox):
                        Coords.PIXEL_XYWH, SIZE)
     assert steps[0].region is None and all(step.region is not None for step in steps[1:])
     assert json.loads(json.dumps([step.to_json() for step in steps])) == [
-        Step.from_json(step.to_json()).to_json() for step in steps]
+        GroundedStep.from_json(step.to_json()).to_json() for step in steps]
 
 
 def test_what_a_step_wants_is_taken_where_both_are_said():
@@ -107,7 +107,7 @@ def sample(coords):
 @given(seed=st.integers(0, 10**9), coords=st.sampled_from(list(Coords)))
 def test_every_guess_is_read(seed, coords):
     text = reading.guess(sample(coords), random.Random(seed))
-    steps = [Step.from_json(step) for step in reading.read(text, sample(coords))]
+    steps = [GroundedStep.from_json(step) for step in reading.read(text, sample(coords))]
     units, interleaved = reading.units_of(steps)
     assert 1 <= len(units) <= 4 and not interleaved and not any(one.wrong for one in units)
     for step in steps:
@@ -117,7 +117,7 @@ def test_every_guess_is_read(seed, coords):
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.sampled_from(['grasp', 'place', 'open', 'close', 'fly']), max_size=12))
 def test_every_step_is_in_one_unit(verbs):
-    steps = [Step(verb) for verb in verbs]
+    steps = [GroundedStep(verb) for verb in verbs]
     units, _ = reading.units_of(steps)
     assert sorted(number for one in units for number in one.steps) == list(range(len(verbs)))
     assert [one.steps[0] for one in units] == sorted(one.steps[0] for one in units)

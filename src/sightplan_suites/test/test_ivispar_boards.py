@@ -15,7 +15,7 @@ import yaml
 from sightplan import cli
 from sightplan.domains import load_domain
 from sightplan.domains.sliding.boards import cell_names
-from sightplan.model import Answer, Atom, InputError, Verdict
+from sightplan.model import Answer, InputError, Verdict
 from sightplan.model.sample import Picture, SampleReply
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, load_suite, run, specify
@@ -149,24 +149,25 @@ def answers(sample: Any, chance: Any = None, yes: Any = ()) -> list[Answer]:
                    ) for one in sample.questions]
 
 
-def test_yes_no_answers_become_a_reply(folder: Path) -> None:
+def test_yes_no_answers_become_items(folder: Path) -> None:
     sample = item(folder)
     likely = {('red_cube', 'a1'): 0.4, ('green_cube', 'a1'): 0.3, ('blue_sphere', 'a2'): 0.9,
               ('red_cube', 'b1'): 0.3}
-    assert reading.compose(sample, answers(sample, likely)) == (
-        'Solution: a1 red cube, a2 blue sphere'), 'what is likeliest, where something is likely'
+    assert reading.compose(sample, answers(sample, likely)) == reading.read(
+        'Solution: a1 red cube, a2 blue sphere', sample), (
+        'what is likeliest, where something is likely')
     yes = {('red_cube', 'a1'), ('green_cube', 'a1')}
-    assert reading.compose(sample, answers(sample, yes=yes)) == (
-        'Solution: a1 green cube, a1 red cube'), 'without chances all that is said'
-    unread = [Answer(Atom('at', ('red_cube', 'a1')), Verdict.UNPARSED, text='What?')] * 3
-    assert reading.compose(sample, unread) == 'What?'
+    assert reading.compose(sample, answers(sample, yes=yes)) == reading.read(
+        'Solution: a1 green cube, a1 red cube', sample), (
+        'without chances all that is said')
 
 
 def test_the_shipped_reader_reads_pixels(tmp_path: Path) -> None:
     summary = run(RunSettings(suite='ivispar', split='boards_2d', method='ask', episodes=2,
                               out=str(tmp_path / 'run')))
     assert summary['measures']['accuracy']['value'] == 1.0
-    assert RunStore(tmp_path / 'run').lines()[0]['reply'].startswith('Solution: ')
+    line = RunStore(tmp_path / 'run').lines()[0]
+    assert line['answer']['items'] and not line['reply'], 'data, nothing that was to be read'
     blind = run(RunSettings(suite='ivispar', split='boards_2d', method='blind', episodes=2,
                             out=str(tmp_path / 'blind')))
     assert blind['measures']['accuracy']['value'] == 0.0

@@ -106,13 +106,16 @@ def test_what_is_true_and_what_is_drawn_is_read(asks: str, options: tuple[str, s
                                        for one in answers)
 
 
-def test_what_is_chosen_becomes_the_reply() -> None:
-    assert reading.compose_choices(sample(), [ChoiceReply((0.2, 0.8), 1)]) == 'Answer: Path 2'
-    assert reading.compose_choices(sample(), [ChoiceReply(text='hm', unread='no')]) == 'hm'
+def test_what_is_chosen_becomes_the_answer() -> None:
+    assert reading.compose(sample(), [ChoiceReply((0.2, 0.8), 1)]) == reading.read(
+        'Answer: Path 2', sample())
+    with pytest.raises(Unread, match='no valid answer'):
+        reading.compose(sample(), [ChoiceReply(text='hm', unread='no')])
     replies = [ChoiceReply(None, number % 2) for number in range(7)]
     replies[2] = ChoiceReply(unread='no')
-    found = reading.read(reading.compose_choices(sample('perception'), replies),
-                         sample('perception'))
+    found = reading.compose(sample('perception'), replies)
+    assert found == reading.read(reading._lines(sample('perception'), [
+        reply.chosen for reply in replies]), sample('perception'))
     assert list(found['strict'].values()) == [0, 1, None, 1, 0, 1, 0]
 
 

@@ -1,14 +1,12 @@
 """What a method that does samples is, and what it may see and do.
 
 The module of a method (``agent.policy``) says that it does samples by a class ``Answerer`` with
-the class attributes below, and, where it has something of its own for instructions about a
-picture: ``tells_apart = True`` if it depends on what the run's model tells apart, and
-``instruction_prompt``, the name of the suite's prompt around them. Its settings are the module's
-``Settings``, or ``SampleSettings`` where those of episodes are others. It is built as
-``Answerer(settings)``, or as ``Answerer(settings, truth)`` when it declares ``needs_truth`` (only
-``oracle`` does). All that it may do comes through its ``Desk``. Samples have no names that tell
-anything, and of their details those only that they name as ``told``; neither they nor the desk
-hold anything else (``sightplan.model.sealing``).
+the class attributes below (``AnswererBase`` has them with their usual values). Its settings are
+the module's ``Settings``, or ``SampleSettings`` where those of episodes are others. It is built
+as ``Answerer(settings)``, or as ``Answerer(settings, truth)`` when it declares ``needs_truth``
+(only ``oracle`` does). All that it may do comes through its ``Desk``. Samples have no names that
+tell anything, and of their details those only that they name as ``told``; neither they nor the
+desk hold anything else (``sightplan.model.sealing``).
 """
 
 from __future__ import annotations
@@ -205,6 +203,13 @@ class Answerer(Protocol):
     suite_prompt: str
     """Name of the suite's prompt around all other samples; likewise."""
 
+    instruction_prompt: str
+    """Name of the suite's prompt around instructions about a picture, where it has one of its own
+    for these; '' if not."""
+
+    tells_apart: bool
+    """Whether its replies depend on what the run's model tells apart in a picture."""
+
     def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
         """Reply to samples, in their order.
 
@@ -217,10 +222,22 @@ class Answerer(Protocol):
         """
 
 
-class Unasking:
+class AnswererBase:
+    """Base of answerers: one that shows samples to a model; see ``Answerer``."""
+
+    needs_truth: bool = False
+    needs_model: bool = True
+    sees_pictures: bool = True
+    prompt: str = 'ground'
+    suite_prompt: str = 'ask'
+    instruction_prompt: str = ''
+    tells_apart: bool = False
+
+
+class Unasking(AnswererBase):
     """Base of answerers that ask no model."""
 
-    needs_truth = needs_model = sees_pictures = False
+    needs_model = sees_pictures = False
     prompt = suite_prompt = ''
 
     def __init__(self, settings: object) -> None:

@@ -105,7 +105,7 @@ class _Session:
                  cancelled: Callable[[], bool], limits: Limits, clock: Clock) -> None:
         # The world's luck is a function of its seed: the policy learns neither. The id has the
         # name of the problem in it.
-        self._instructed = getattr(policy, 'reads_instruction', False)
+        self._instructed = policy.reads_instruction
         problem = (spec.problem.as_told() if self._instructed
                    else spec.problem.for_agent(spec.pictured_goal))
         if policy.needs_truth:  # it may know what the true state does not tell: goal and plans
@@ -336,7 +336,7 @@ class _Session:
 
 
 def _usage(model: Grounder | VisualPlanner) -> Usage | None:
-    return getattr(model, 'usage', None)
+    return model.usage
 
 
 def _drive(policy: Policy, session: _Session) -> Stop:

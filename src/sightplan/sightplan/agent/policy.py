@@ -3,13 +3,14 @@
 A method is one module ``sightplan.agent.methods.<name>``, or an entry point of the group
 ``sightplan.methods``, holding a frozen settings dataclass ``Settings`` and a class for each kind
 of task that it does: ``Policy`` for episodes, and ``Answerer`` for samples (``agent.answerer``).
-A policy has the class attributes below, and is built as ``Policy(settings)``, or as
-``Policy(settings, truth)`` when it declares ``needs_truth`` (only oracles do). A method that can
-read its goal from a picture (``Context.goal_observation``) says so by ``reads_goal = True``;
-without it, one that lets a symbolic planner plan is refused where the goal is pictured. One that
-is given an instruction in words and nothing else, neither objects nor goal, says so by
-``reads_instruction = True``; it finds both in the picture (``tell_apart``, ``adopt_problem``) and
-sends each action with its place there, ``Action.region``. The loop in ``agent.loop`` drives it:
+A policy has the class attributes below (``PolicyBase`` has them with their usual values), and is
+built as ``Policy(settings)``, or as ``Policy(settings, truth)`` when it declares ``needs_truth``
+(only oracles do). A method that can read its goal from a picture (``Context.goal_observation``)
+says so by ``reads_goal = True``; without it, one that lets a symbolic planner plan is refused
+where the goal is pictured. One that is given an instruction in words and nothing else, neither
+objects nor goal, says so by ``reads_instruction = True``; it finds both in the picture
+(``tell_apart``, ``adopt_problem``) and sends each action with its place there,
+``Action.region``. The loop in ``agent.loop`` drives it:
 ``begin`` once, then ``decide`` and ``learn`` for every action. All that a policy knows of the
 world comes through its ``Context``, which holds nothing else (``sightplan.model.sealing``).
 """
@@ -41,6 +42,7 @@ from sightplan.model import (
 )
 
 if TYPE_CHECKING:
+    from sightplan.agent.method_files import MethodFiles
     from sightplan.domains import Domain, InstantiatedModel
 
 
@@ -230,8 +232,21 @@ class Policy(Protocol):
     needs_visual_planner: bool
     """Whether a vision-language model plans for it."""
 
+    reads_goal: bool
+    """Whether it can read its goal from a picture (``Context.goal_observation``)."""
+
+    reads_instruction: bool
+    """Whether it is given an instruction in words, and neither objects nor goal."""
+
+    files: MethodFiles | None
+    """The files that it reads; None: none."""
+
     prompt: str
     """Name of the prompt file of its questions or proposals; '' if it needs no model."""
+
+    @property
+    def model(self) -> str:
+        """Exact name of what decides, where no model of the run does; '' for the method itself."""
 
     @property
     def remaining(self) -> int:
@@ -273,11 +288,27 @@ def without_plan(result: PlanningResult) -> Stop | None:
                 else StopReason.NO_PLAN, result.message)
 
 
-class Planless:
+class PolicyBase:
+    """Base of policies: what they need and can do, as it is for most of them; see ``Policy``."""
+
+    needs_truth: bool = False
+    needs_grounder: bool = False
+    needs_planner: bool = False
+    needs_visual_planner: bool = False
+    reads_goal: bool = False
+    reads_instruction: bool = False
+    files: MethodFiles | None = None
+    prompt: str = ''
+
+    @property
+    def model(self) -> str:
+        """The method itself decides, or a model of the run."""
+        return ''
+
+
+class Planless(PolicyBase):
     """What policies without plan, questions and memory have in common."""
 
-    needs_truth = needs_grounder = needs_planner = needs_visual_planner = False
-    prompt = ''
     remaining = 0
 
     def __init__(self, settings: object) -> None:

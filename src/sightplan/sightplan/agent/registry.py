@@ -69,10 +69,12 @@ class _Methods(Registry[T]):
 
 
 _POLICIES: _Methods[Policy] = _Methods(_POLICY, Policy, (
-    'needs_truth', 'needs_grounder', 'needs_planner', 'needs_visual_planner', 'prompt'),
+    'needs_truth', 'needs_grounder', 'needs_planner', 'needs_visual_planner', 'reads_goal',
+    'reads_instruction', 'files', 'model', 'prompt'),
     ('Settings',), 'answers samples; for episodes')
 _ANSWERERS: _Methods[Answerer] = _Methods(_ANSWERER, Answerer, (
-    'needs_truth', 'needs_model', 'sees_pictures', 'prompt', 'suite_prompt'),
+    'needs_truth', 'needs_model', 'sees_pictures', 'prompt', 'suite_prompt',
+    'instruction_prompt', 'tells_apart'),
     (_SAMPLE_SETTINGS, 'Settings'), 'acts in episodes; for samples')
 
 every_method = _POLICIES.every
@@ -109,13 +111,12 @@ def needs_visual_planner(name: str) -> bool:
 
 def reads_instruction(name: str) -> bool:
     """Whether the method is given an instruction in words, and neither objects nor goal."""
-    return bool(getattr(_POLICIES.cls(name), 'reads_instruction', False))
+    return _POLICIES.cls(name).reads_instruction
 
 
 def method_files(name: str) -> MethodFiles | None:
     """The files that a method reads; None for none."""
-    found: MethodFiles | None = getattr(_POLICIES.cls(name), 'files', None)
-    return found
+    return _POLICIES.cls(name).files
 
 
 def needs_model(name: str) -> bool:
@@ -147,8 +148,7 @@ def check_reads_goal(method: str, policy: Policy | type[Policy] | None = None) -
 
 
 def _reads_goal(policy: Policy | type[Policy]) -> bool:
-    return (not policy.needs_planner or policy.needs_truth
-            or getattr(policy, 'reads_goal', False))
+    return not policy.needs_planner or policy.needs_truth or policy.reads_goal
 
 
 def prompt_name(name: str, options: Mapping[str, Any] | None = None) -> str:

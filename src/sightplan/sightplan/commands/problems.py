@@ -42,8 +42,10 @@ from sightplan.model import (
     plugins,
     settings_fields,
 )
+from sightplan.model.ports import WorldFromAbove
 from sightplan.model.settings import SettingField
 from sightplan.planning.splits import PLAN_TIMEOUT_S, draw_split
+from sightplan.runs.method_check import draws_pictures
 
 _SHORTEST = 'astar(blind())'  # exact for every domain without action costs
 _MOST_PICTURES = 400
@@ -382,12 +384,12 @@ def _looker(world: World, domain: Domain, arguments: PicturesArguments,
     Raises:
         InputError: the world has no such picture.
     """
-    if not getattr(world, 'pictures', True):
+    if not draws_pictures(world):
         asked = any(option.startswith('pictures=') for option in arguments.world_option)
         raise InputError(f'the world of {domain.name} draws no pictures' + (
             ' with these options (leave out --world-option pictures=none)' if asked else ''))
-    overview: Callable[[int], NDArray[np.uint8]] | None = (
-        getattr(world, 'overview', None) if arguments.overview else None)
+    overview = (world.overview if arguments.overview and isinstance(world, WorldFromAbove)
+                else None)
     if arguments.overview and overview is None:
         raise InputError(f'the world of {domain.name} has no view from above '
                          '(leave out --overview)')

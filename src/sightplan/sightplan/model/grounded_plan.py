@@ -9,8 +9,9 @@ one unordered block (GroundedPlanBench, section II).
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,17 +39,38 @@ class UnitKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GroundedStep:
-    """A primitive with its place in the picture.
+    """A step of a plan, with its place in the picture.
 
     Attributes:
-        primitive: what is done.
-        target: the thing, or what is placed upon or into, in words.
-        region: where: a box, or for ``place`` a point; None where nobody says.
+        action: what is to be done, as it was said; for the most part a ``Primitive``.
+        target: the thing, or what is placed upon or into, in words; never scored.
+        region: where: a box, or for ``place`` a point; None where it was not said, or cannot be
+            read.
     """
 
-    primitive: Primitive
-    target: str
+    action: str
+    target: str = ''
     region: Region | None = None
+
+    @property
+    def primitive(self) -> Primitive | None:
+        """Primitive of the step; None if there is none of its name."""
+        try:
+            return Primitive(self.action.strip().lower())
+        except ValueError:
+            return None
+
+    def to_json(self) -> dict[str, Any]:
+        """The step as JSON data."""
+        return {'action': self.action, 'target': self.target,
+                'region': None if self.region is None else self.region.to_json()}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> GroundedStep:
+        """Read a step from the JSON data that ``to_json`` gives."""
+        region = data['region']
+        return cls(data['action'], data['target'],
+                   None if region is None else Region.from_json(region))
 
 
 @dataclass(frozen=True, slots=True)

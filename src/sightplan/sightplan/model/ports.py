@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sightplan.model.answer import Answer
+from sightplan.model.belief import Belief
 from sightplan.model.episode import EpisodeEvent, EpisodeSpec, Feedback
 from sightplan.model.perception import GroundingPrompt, Observation, Question
 from sightplan.model.planning import PlanningResult, PlanningTask, Proposal, VisualTask
@@ -65,6 +69,61 @@ class TextualWorld(Protocol):
     @property
     def describes(self) -> bool:
         """Whether its observations are descriptions (``Observation.text``), not pictures."""
+
+
+@runtime_checkable
+class DrawingWorld(Protocol):
+    """A world that says whether it draws what it observes; every other one does."""
+
+    @property
+    def pictures(self) -> bool:
+        """Whether there is anything to be seen in the pictures of its observations."""
+
+
+@runtime_checkable
+class PictureOption(Protocol):
+    """A world that draws nothing because of one of its options."""
+
+    @property
+    def no_pictures(self) -> str:
+        """The option, such as ``execution=symbolic``."""
+
+
+@runtime_checkable
+class RenderedWorld(Protocol):
+    """A world that says what its pictures are drawn with."""
+
+    @property
+    def renderer(self) -> str | Mapping[str, Any]:
+        """Name and version of the renderer, for the records of a run."""
+
+
+@runtime_checkable
+class WorldFromAbove(Protocol):
+    """A world that has a view from above for people."""
+
+    def overview(self, size: int = 480) -> NDArray[np.uint8]:
+        """The world from above, (size, size, 3) uint8 RGB."""
+
+
+@runtime_checkable
+class EpisodeCheck(Protocol):
+    """A world that cannot show all problems, and knows beforehand which."""
+
+    def check(self, specs: Sequence[EpisodeSpec]) -> None:
+        """Check that it can show the problems of episodes.
+
+        Raises:
+            InputError: it cannot show one; says why.
+        """
+
+
+@runtime_checkable
+class BeliefDisplay(Protocol):
+    """A world that makes use of what the policy believes, such as showing it."""
+
+    def expect(self, belief: Belief) -> None:
+        """Take in what the policy believes now."""
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.model.grounded_plan import GroundedStep
 from sightplan.model.perception import Question
 from sightplan.model.picture_files import read_image
+from sightplan.model.query import Reply
 from sightplan.model.region import Point, Region, Target
 
 
@@ -88,10 +90,10 @@ class Sample:
         details: plain JSON data for tables and for the suite's own modules (predicate, kind of
             map, ...). A method gets those of ``told`` only.
         questions: yes/no questions about its one picture, of ``domain``, for models that answer
-            nothing else: out of their answers the suite makes the reply (``reading.compose``).
+            nothing else: out of their answers the suite makes the sample's (``Suite.compose``).
             Empty: there is no such way to ask it.
         choices: what is to be chosen, for models that choose among options and say nothing else:
-            likewise (``reading.compose_choices``).
+            likewise.
         told: names of those details that a method may know, such as an instruction.
     """
 
@@ -132,12 +134,20 @@ class Sample:
         return dataclasses.replace(self, parts=texts)
 
 
+SampleData = Sequence[Reply] | Sequence[GroundedStep]
+"""A reply as data: one kind of them."""
+
+
 @dataclass(frozen=True, eq=False)
 class SampleReply:
     """What a method replied to a sample.
 
     Attributes:
-        text: the reply, as a model wrote it; what a suite's ``read`` takes.
+        text: the reply, as a model wrote it; what a suite's ``read`` takes. '' where a model gave
+            data and said nothing.
+        data: what a model or a planner gave as data, so that nothing has to be read: answers to
+            the sample's ``questions``, replies to its ``choices``, or the steps of a grounded
+            plan; a suite's ``compose`` makes the answer of it. None: read the text.
         p_yes: probability of "yes" in [0, 1], None where the backend offers none.
         p_no: likewise of "no".
         regions: places in the picture, where a place was asked for; None: read them from the text.
@@ -150,6 +160,7 @@ class SampleReply:
     """
 
     text: str = ''
+    data: SampleData | None = field(default=None, kw_only=True)
     p_yes: float | None = None
     p_no: float | None = None
     regions: tuple[Region, ...] | None = None

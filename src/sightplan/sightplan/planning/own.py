@@ -16,6 +16,7 @@ from types import ModuleType
 from sightplan.domains import Domain, domain_names, load_domain
 from sightplan.domains.problem_files import named_domain
 from sightplan.model import InputError, PlanningResult, PlanningTask, ProblemError, SymbolicPlanner
+from sightplan.model.query import close
 from sightplan.planning.symbolic import SEARCHES
 
 
@@ -55,9 +56,7 @@ class OwnPlanner:
 
     def close(self) -> None:
         """End the general planner, if it was started."""
-        close = getattr(self._general, 'close', None)
-        if close is not None:
-            close()
+        close(self._general)
 
     def _own(self, name: str) -> tuple[Domain, ModuleType] | None:
         if name not in self._known:

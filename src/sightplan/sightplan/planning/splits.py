@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from sightplan.domains import Domain
 from sightplan.model import InputError, PlanningStatus, PlanningTask, Problem
 
 PLAN_TIMEOUT_S = 30.0
+
+
+@runtime_checkable
+class _AcceptsByLength(Protocol):
+    """A split of a generator that keeps candidates by the length of a planner's plan."""
+
+    def accepts(self, problem: Problem, planner_length: int) -> bool:
+        """Whether a problem fits, given the length of the default planner's plan."""
 
 
 def draw_split(domain: Domain, name: str, count: int = 0, first_seed: int = 0,
@@ -33,16 +41,16 @@ def draw_split(domain: Domain, name: str, count: int = 0, first_seed: int = 0,
     if name not in splits:
         raise InputError(f'the generator of domain {domain.name} draws no split {name!r} (it has '
                          f'{", ".join(splits)})')
-    split = splits[name]
-    if not hasattr(split, 'accepts'):
-        return split.settings, list(domain.generator.generate(
-            domain, split.settings, count or split.count, first_seed))
+    split: Any = splits[name]
+    settings, wanted = split.settings, count or split.count
+    if not isinstance(split, _AcceptsByLength):
+        return settings, list(domain.generator.generate(domain, settings, wanted, first_seed))
     with FastDownwardPlanner() as planner:
         def accept(problem: Problem) -> bool:
             task = PlanningTask(domain.pddl, domain.write_problem(problem))
             result = planner.plan(task, PLAN_TIMEOUT_S)
             return (result.status is PlanningStatus.SOLVED
-                    and bool(split.accepts(problem, len(result.plan))))
+                    and split.accepts(problem, len(result.plan)))
 
-        return split.settings, list(domain.generator.generate(
-            domain, split.settings, count or split.count, first_seed, accept=accept))
+        return settings, list(domain.generator.generate(
+            domain, settings, wanted, first_seed, accept=accept))

@@ -26,7 +26,6 @@ from sightplan.metrics.scorer import Details, Measures
 from sightplan.model import (
     Answer,
     BackendError,
-    Belief,
     BeliefUpdated,
     CancelledError,
     EpisodeEvent,
@@ -52,6 +51,7 @@ from sightplan.model import (
     World,
     user_path,
 )
+from sightplan.model.ports import BeliefDisplay, EpisodeCheck, RenderedWorld
 from sightplan.model.query import Model
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import AnswersLog, RunStore, bag_policy, bag_recorder
@@ -227,9 +227,8 @@ class EpisodeRunner:
                 and not isinstance(self._world, GoalView)):
             raise InputError(f'goal: the world of domain {self._domain.name!r} cannot show '
                              'goals as pictures; choose goal=told')
-        check = getattr(self._world, 'check', None)
-        if callable(check):
-            check(self.plan.items)  # what this world cannot show need not be tried
+        if isinstance(self._world, EpisodeCheck):
+            self._world.check(self.plan.items)  # what it cannot show need not be tried
         self._policy = policy or make_policy(settings.method, settings.method_options, self._world)
         if planner is None and not needs_planner(settings.method):
             planner = _NoPlanner()
@@ -247,8 +246,8 @@ class EpisodeRunner:
 
     def session(self) -> dict[str, Any]:
         """The renderer of the world, where it has one."""
-        renderer = getattr(self._world, 'renderer', None)
-        return {'renderer': renderer if isinstance(renderer, (str, dict)) else None}
+        return {'renderer': self._world.renderer if isinstance(self._world, RenderedWorld)
+                else None}
 
     def begin(self, store: RunStore, backend: Model | None, stack: ExitStack) -> None:
         """Contract in ``work.Runner``."""
@@ -276,9 +275,8 @@ class EpisodeRunner:
             with store.locked() as done:
                 self._log.open(done)
         self._images = FailureImages(store.folder) if settings.failure_images else None
-        expect = getattr(self._world, 'expect', None)
         mine = (self._bags, self._scorer, *self._recorders, self._log, self._images,
-                BeliefForwarder(expect) if callable(expect) else None)
+                BeliefForwarder(self._world) if isinstance(self._world, BeliefDisplay) else None)
         self._recorder = CompositeRecorder(*(recorder for recorder in mine
                                              if recorder is not None))
 
@@ -298,7 +296,7 @@ class EpisodeRunner:
             limits=Limits(settings.grounder_timeout_s, settings.propose_timeout_s,
                           settings.planner_timeout_s))
         line = self._scorer.result()
-        line['model'] = line['model'] or getattr(self._policy, 'model', '')
+        line['model'] = line['model'] or self._policy.model
         if ended.reason is StopReason.CANCELLED:
             raise CancelledError(line['message'])
         return (line,)
@@ -326,15 +324,15 @@ class CompositeRecorder:
 
 
 class BeliefForwarder:
-    """Forwards belief updates to a world that shows them live (``expect(belief)``)."""
+    """Forwards belief updates to a world that makes use of them."""
 
-    def __init__(self, expect: Callable[[Belief], None]) -> None:
-        self._expect = expect
+    def __init__(self, world: BeliefDisplay) -> None:
+        self._world = world
 
     def record(self, event: EpisodeEvent) -> None:
         """Contract in ``Recorder``."""
         if isinstance(event, BeliefUpdated):
-            self._expect(event.belief)
+            self._world.expect(event.belief)
 
 
 class _NoGrounder:

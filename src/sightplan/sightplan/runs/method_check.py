@@ -21,6 +21,7 @@ from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.domains import Domain
 from sightplan.domains.problem_keys import problem_key
 from sightplan.model import InputError, Problem, TextualWorld, World, excerpt
+from sightplan.model.ports import DrawingWorld, PictureOption
 from sightplan.model.query import Model, can_ask, traits_of
 from sightplan.queries import Detect, Generate, YesNo
 from sightplan.runs import rules
@@ -59,6 +60,11 @@ def check_method(settings: RunSettings, domain: Domain) -> Any:
     return found
 
 
+def draws_pictures(world: object) -> bool:
+    """Whether there is anything to be seen in a world's pictures."""
+    return not isinstance(world, DrawingWorld) or world.pictures
+
+
 def check_shown(settings: RunSettings, world: World) -> None:
     """Check that the model can work from what the world shows: pictures, descriptions or neither.
 
@@ -69,9 +75,9 @@ def check_shown(settings: RunSettings, world: World) -> None:
         InputError: it cannot; names the world's option and what to choose instead.
     """
     model = backend_class(settings.backend)
-    if not traits_of(model).pixels or getattr(world, 'pictures', True):
+    if not traits_of(model).pixels or draws_pictures(world):
         return
-    option = getattr(world, 'no_pictures', 'pictures=none')
+    option = world.no_pictures if isinstance(world, PictureOption) else 'pictures=none'
     if not (isinstance(world, TextualWorld) and world.describes):
         raise InputError(
             f'backend {settings.backend!r} looks at pictures, but this world draws '

@@ -159,8 +159,8 @@ class OpenRun:
             backend = self.work.backend
             self.store = stack.enter_context(RunStore(settings.out))
             self.done: AbstractSet[str] = self.store.open(
-                self.work.plan.identity(backend.name if backend
-                                        else getattr(policy, 'model', '')),
+                self.work.plan.identity(
+                    backend.name if backend else policy.model if policy else ''),
                 {**session(settings), **self.work.session()}, settings.resume,
                 retry_errors=settings.retry_errors, command=command, fence=fence)
             try:

@@ -550,13 +550,14 @@ class _Desk:
             Observation(_GREY if picture is None else picture.load()), sample.questions,
             self._plan.settings.grounder_timeout_s,
             yes_no_prompt(name, sample.domain))
-        return SampleReply(self._plan.suite.compose(sample, answers))
+        said = any(answer.verdict.says is not None for answer in answers)
+        return SampleReply(data=answers) if said else SampleReply(answers[0].text)
 
     def _ask_choices(self, sample: Sample) -> SampleReply:
         """The reply that a suite makes of what was chosen."""
-        return self._composed(sample, [ask_one(
+        return _chosen([ask_one(
             self._model(), self._choice(sample, number), self._plan.settings.propose_timeout_s)
-                                       for number in range(len(sample.choices))])
+                        for number in range(len(sample.choices))])
 
     def compare(self, sample: Sample, orders: str, neutral: bool) -> SampleReply:
         """Contract in ``agent.answerer.Desk``."""
@@ -570,13 +571,7 @@ class _Desk:
         if found.agreed is None and chances[0] == chances[1]:
             return SampleReply(found.replies[0].text, unread=next(
                 reply.unread for reply in found.replies if reply.unread))
-        return self._composed(real, [ChoiceReply(chances, int(chances[1] > chances[0]))])
-
-    def _composed(self, sample: Sample, replies: Sequence[ChoiceReply]) -> SampleReply:
-        chances = replies[0].probabilities if len(replies) == 1 else None
-        return SampleReply(
-            self._plan.suite.compose_choices(sample, replies),
-            probability=None if chances is None else max(chances))
+        return _chosen([ChoiceReply(chances, int(chances[1] > chances[0]))])
 
     def _choice(self, sample: Sample, number: int) -> Choose:
         choice, backend = sample.choices[number], self._model()
@@ -598,6 +593,15 @@ class _Desk:
         return SampleReply(ask_one(self._model(), Generate(
             prompt.system, tuple(part for part in parts if not isinstance(part, str) or part),
             prompt.max_tokens), self._plan.settings.propose_timeout_s).text)
+
+
+def _chosen(replies: Sequence[ChoiceReply]) -> SampleReply:
+    """The reply that choices are; where nothing was chosen, what was said."""
+    chances = replies[0].probabilities if len(replies) == 1 else None
+    probability = None if chances is None else max(chances)
+    if all(reply.chosen is None for reply in replies):
+        return SampleReply(replies[0].text, probability=probability)
+    return SampleReply(data=replies, probability=probability)
 
 
 def _picture(sample: Sample) -> Picture:

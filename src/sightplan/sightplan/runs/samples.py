@@ -60,17 +60,19 @@ def read_reply(suite: Suite, sample: Sample, reply: SampleReply) -> tuple[Any, s
 
     Returns:
         the answer, plain JSON data, None if it cannot be read; and why not, '' if it can. Where a
-        place was asked for and the backend read it, these are its regions.
+        place was asked for and the backend read it, these are its regions; of other data it is
+        what the suite makes of them.
     """
     if reply.unread:
         return None, reply.unread
     if reply.regions is not None:
         return [region.to_json() for region in reply.regions], ''
     text = after_thoughts(reply.text)
-    if reply.text.strip() and not text.strip():
+    if reply.data is None and reply.text.strip() and not text.strip():
         return None, 'the reply ends within its thoughts'
     try:
-        return suite.read(text, sample), ''
+        return (suite.read(text, sample) if reply.data is None
+                else suite.compose(sample, reply.data)), ''
     except Unread as unread:
         return None, str(unread) or 'no valid answer'
 
@@ -244,11 +246,11 @@ class SamplePlan:
                 identity['pointing'] = backend_content(settings.backend, options, Locate)
             if any(sample.choices for sample in self.items):
                 identity['choosing'] = backend_content(settings.backend, options, Choose)
-            own = getattr(cls, 'instruction_prompt', '')
+            own = cls.instruction_prompt
             if own and any('instruction' in sample.details for sample in self.items):
                 identity['instruction_prompt'] = {'name': own, 'sha256': hashlib.sha256(
                     self.suite.prompt(own).model_dump_json().encode()).hexdigest()[:12]}
-            if getattr(cls, 'tells_apart', False):
+            if cls.tells_apart:
                 identity['detecting'] = backend_content(settings.backend, options, Detect)
                 identity['instructions'] = instructions.content()
             if any(sample.question is None and sample.target is None for sample in self.items):

@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures
 from sightplan.metrics.measures import Measure
-from sightplan.model import Answer, InputError, Privileged, Problem, State
-from sightplan.model.sample import Sample, SampleReply
-from sightplan.queries.choose import ChoiceReply
+from sightplan.model import InputError, Privileged, Problem, State
+from sightplan.model.sample import Sample, SampleData, SampleReply
 from sightplan.runs.published import PublishedNumbers
 from sightplan.runs.suite_parts import (
     CheckReport,
@@ -213,13 +212,19 @@ class Suite(Protocol):
                              f'{self.folder}')
         return 'Yes' if rng.random() < 0.5 else 'No'
 
-    def compose(self, sample: Sample, answers: Sequence[Answer]) -> str:
-        """The reply that follows from answers to a sample's ``questions``."""
-        raise InputError(f'suite {self.name} makes no replies of yes/no answers')
+    def compose(self, sample: Sample, data: SampleData) -> Any:
+        """The answer that follows from a reply that is data, as plain JSON data like ``read``'s.
 
-    def compose_choices(self, sample: Sample, replies: Sequence[ChoiceReply]) -> str:
-        """The reply that follows from what was chosen of a sample's ``choices``."""
-        raise InputError(f'suite {self.name} makes no replies of choices')
+        Args:
+            sample: that was asked.
+            data: answers to its ``questions``, replies to its ``choices``, or the steps of a
+                plan, as its samples have them.
+
+        Raises:
+            Unread: there is no answer in it; the message says why.
+        """
+        raise InputError(f'suite {self.name} takes no replies as data; add a function '
+                         f'compose(sample, data) to {self.folder}')
 
     # --- scoring ------------------------------------------------------------------------------
 

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from sightplan.metrics.measures import Measure
-from sightplan.model import Answer, InputError, Problem, State
+from sightplan.model import InputError, Problem, State
 from sightplan.model.plugins import Folder
 from sightplan.model.reading import read_file
-from sightplan.model.sample import Sample, SampleReply
-from sightplan.queries.choose import ChoiceReply
+from sightplan.model.sample import Sample, SampleData, SampleReply
 from sightplan.runs.published import PublishedNumbers
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_parts import CheckReport, Samples, Scored, SuitePrompt, Verbs
@@ -144,14 +143,9 @@ class FolderSuite(Suite):
         """Contract in ``Suite``."""
         return str(self._own('reading', 'guess', super().guess)(sample, rng))
 
-    def compose(self, sample: Sample, answers: Sequence[Answer]) -> str:
+    def compose(self, sample: Sample, data: SampleData) -> Any:
         """Contract in ``Suite``."""
-        return str(self._own('reading', 'compose', super().compose)(sample, answers))
-
-    def compose_choices(self, sample: Sample, replies: Sequence[ChoiceReply]) -> str:
-        """Contract in ``Suite``."""
-        return str(self._own('reading', 'compose_choices', super().compose_choices)(
-            sample, replies))
+        return self._own('reading', 'compose', super().compose)(sample, data)
 
     def measures(self, kind: str) -> tuple[Measure, ...]:
         """``MEASURES`` of ``scoring.py``; of samples, where it has both, ``SAMPLE_MEASURES``."""

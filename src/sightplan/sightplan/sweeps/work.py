@@ -19,6 +19,7 @@ from sightplan.agent import needs_planner
 from sightplan.metrics import measures
 from sightplan.model import InputError, SightplanError
 from sightplan.model.journal import STORAGE_ERRORS, StorageError
+from sightplan.model.query import close
 from sightplan.model.redaction import without_secrets
 from sightplan.runs import Line, OpenRun, RunSettings, make_planner, specify, worlds
 from sightplan.sweeps.batch import Batch, Outcome
@@ -141,10 +142,8 @@ class Worker:
 
 
 def _end(part: Any) -> None:
-    close = getattr(part, 'close', None)
-    if callable(close):
-        with contextlib.suppress(SightplanError, OSError):
-            close()
+    with contextlib.suppress(SightplanError, OSError):
+        close(part)
 
 
 def _unexpected(batch: Batch, caught: Exception) -> str:

@@ -30,6 +30,7 @@ from sightplan.model import (
     TruthSource,
     check_settings,
 )
+from sightplan.model.query import close
 from sightplan_belief.learning.rollouts import RolloutSettings, model_states, world_states
 
 if TYPE_CHECKING:
@@ -226,9 +227,7 @@ def _open_world(domain: Domain) -> Iterator[Callable[..., Any]]:
         yield lambda problem, settings, rng, failures: world_states(
             world, world, problem, settings.rollouts, settings.steps, rng, failures)
     finally:
-        close = getattr(world, 'close', None)
-        if callable(close):
-            close()
+        close(world)
 
 
 def _checked(rule: Rule, model: Sequence[Sample], world: Sequence[Sample] | None,

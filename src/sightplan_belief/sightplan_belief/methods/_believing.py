@@ -14,6 +14,7 @@ from sightplan.agent.policy import (
     Act,
     Context,
     Decision,
+    PolicyBase,
     Stop,
     offering_unknown,
     without_plan,
@@ -181,7 +182,7 @@ def use_rates_of_model(belief: JointBelief, context: Context, estimators: Estima
     return True
 
 
-class BelievingPolicy:
+class BelievingPolicy(PolicyBase):
     """Act on the most probable joint state; ask what can change the plan.
 
     The loop: ask until the plan in hand works with probability ``settle`` in the belief, or no
@@ -192,10 +193,7 @@ class BelievingPolicy:
     the episode ends.
     """
 
-    needs_truth = False
-    needs_grounder = True
-    needs_planner = True
-    needs_visual_planner = False
+    needs_grounder = needs_planner = True
     prompt = 'ground'
 
     def __init__(self, settings: BelievingSettings) -> None:

@@ -25,6 +25,7 @@ from sightplan.agent.policy import (
     Act,
     Context,
     Decision,
+    PolicyBase,
     Stop,
     offering_unknown,
     without_plan,
@@ -92,13 +93,10 @@ def p_true(answer: Answer, sure: float) -> float | None:
     return yes / (yes + no)
 
 
-class Policy:
+class Policy(PolicyBase):
     """Pool answers, plan for all that is likely, act."""
 
-    needs_truth = False
-    needs_grounder = True
-    needs_planner = True
-    needs_visual_planner = False
+    needs_grounder = needs_planner = True
     prompt = 'ground'
 
     def __init__(self, settings: Settings) -> None:

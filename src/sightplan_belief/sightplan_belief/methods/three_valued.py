@@ -36,6 +36,7 @@ from sightplan.agent.policy import (
     Act,
     Context,
     Decision,
+    PolicyBase,
     Stop,
     offering_unknown,
     without_plan,
@@ -77,13 +78,10 @@ class _Candidate:
     start: State
 
 
-class Policy:
+class Policy(PolicyBase):
     """Policy that plans with known facts, and asks for what the plan needs."""
 
-    needs_truth = False
-    needs_grounder = True
-    needs_planner = True
-    needs_visual_planner = False
+    needs_grounder = needs_planner = True
     prompt = 'ground'
 
     def __init__(self, settings: Settings) -> None:

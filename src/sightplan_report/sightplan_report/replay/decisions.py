@@ -46,6 +46,7 @@ from sightplan.model import (
     WorldError,
 )
 from sightplan.model.event_handler import EventHandler
+from sightplan.model.query import close
 from sightplan.planning.own import with_own
 from sightplan.records.recorded import RecordedEpisode
 from sightplan_report.explanation import Otherwise, Tested
@@ -169,9 +170,7 @@ class Decisions:
         from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
         planner = with_own(self._episode.domain, search,
                            lambda: FastDownwardPlanner(PlannerSettings(search=search)))
-        close = getattr(planner, 'close', None)
-        if close is not None:
-            self._stack.callback(close)
+        self._stack.callback(close, planner)
         return planner
 
 

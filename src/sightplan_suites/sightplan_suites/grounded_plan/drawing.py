@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import Region
-from sightplan.model.grounded_plan import PlanBlock, UnitKind
+from sightplan.model.grounded_plan import GroundedStep, PlanBlock, UnitKind
 from sightplan.model.region import Form
-from sightplan_suites.grounded_plan.reading import Step
 
 TRUE, RIGHT, WRONG = (30, 110, 220), (20, 140, 60), (210, 40, 30)
 """RGB of true units, and of predicted ones that are matched or not."""
@@ -24,7 +23,8 @@ NARROWEST_PX = 480
 
 
 def draw_plans(image: NDArray[np.uint8], instruction: str, blocks: Sequence[PlanBlock],
-               steps: Sequence[Step], right: Sequence[bool], verdict: str) -> NDArray[np.uint8]:
+               steps: Sequence[GroundedStep], right: Sequence[bool], verdict: str,
+               ) -> NDArray[np.uint8]:
     """Draw both plans with numbered boxes and points, and list their steps below.
 
     Args:

@@ -16,6 +16,7 @@ from typing import Any
 
 from sightplan.metrics.measures import aggregates
 from sightplan.model import InputError
+from sightplan.model.grounded_plan import GroundedStep
 from sightplan.runs.dataset import (
     Skipped,
     entries_of,
@@ -28,7 +29,7 @@ from sightplan.runs.suite_parts import Unread
 from sightplan_suites.grounded_plan import scoring
 from sightplan_suites.grounded_plan.coordinates import Coords, box_region
 from sightplan_suites.grounded_plan.fields import FieldTable, field_table, renamed
-from sightplan_suites.grounded_plan.reading import Step, read_steps, read_text
+from sightplan_suites.grounded_plan.reading import read_steps, read_text
 from sightplan_suites.grounded_plan.records import Dataset, Item
 from sightplan_suites.grounded_plan.samples import Settings, details_of
 
@@ -127,7 +128,7 @@ def _wrong_run(line: Mapping[str, Any]) -> str:
 def _of_run(line: Mapping[str, Any]) -> Prediction:
     answer = line['answer']
     return Prediction(
-        str(line['id']), None if answer is None else tuple(map(Step.from_json, answer)),
+        str(line['id']), None if answer is None else tuple(map(GroundedStep.from_json, answer)),
         line['details']['coords'], line.get('model', ''), line['details']['grasp_criterion'],
         '' if answer is not None else line.get('unread') or 'no plan', line.get('error') or '')
 
@@ -149,7 +150,7 @@ def _wrong(entry: Mapping[str, Any], line: Mapping[str, Any],
 
 
 def steps_of(prediction: Prediction, item: Item, coords: str = '',
-             table: FieldTable | None = None) -> list[Step]:
+             table: FieldTable | None = None) -> list[GroundedStep]:
     """The plan of a prediction, in unit coordinates.
 
     Args:

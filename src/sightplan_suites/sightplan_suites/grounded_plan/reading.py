@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sightplan.model import Region
-from sightplan.model.grounded_plan import Primitive, UnitKind
+from sightplan.model.grounded_plan import GroundedStep, Primitive, UnitKind
 from sightplan.model.json_text import DECODER
 from sightplan.model.region import Form
 from sightplan.model.reply_text import after_thoughts, refuses
@@ -42,44 +42,10 @@ from sightplan_suites.grounded_plan.fields import FieldTable, field_table, renam
 
 MOST_STEPS = 1000
 _MOST_LETTERS = 1_000_000
+_MOST_TARGET, _DIGITS = 200, 5
 _MOST_FAILURES = 1000
 """Largest number of failed attempts to read JSON in one reply; the rest is not read."""
 _STARTS = re.compile(r'\[\s*\{|\{\s*"')
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step of a predicted plan.
-
-    Attributes:
-        action: what is to be done, as it was said.
-        target: in words; never scored.
-        region: where; None where it was not said, or cannot be read.
-    """
-
-    action: str
-    target: str = ''
-    region: Region | None = None
-
-    @property
-    def primitive(self) -> Primitive | None:
-        """Primitive of the step; None if there is none of its name."""
-        try:
-            return Primitive(self.action.strip().lower())
-        except ValueError:
-            return None
-
-    def to_json(self) -> dict[str, Any]:
-        """The step as JSON data."""
-        return {'action': self.action, 'target': self.target,
-                'region': None if self.region is None else self.region.to_json()}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Step:
-        """Read a step from the JSON data that ``to_json`` gives."""
-        region = data['region']
-        return cls(data['action'], data['target'],
-                   None if region is None else Region.from_json(region))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +87,33 @@ def read(text: str, item: Sample) -> list[dict[str, Any]]:
                                                  size_of(item))]
 
 
+def compose(item: Sample, steps: Sequence[GroundedStep]) -> list[dict[str, Any]]:
+    """The answer that the steps of a planner are: places to a hundred-thousandth of the picture.
+
+    Raises:
+        Unread: there is no step, or there are too many.
+    """
+    if not steps:
+        raise Unread('no action in the list')
+    if len(steps) > MOST_STEPS:
+        raise Unread(f'more than {MOST_STEPS} actions')
+    return [GroundedStep(step.action, step.target[:_MOST_TARGET],
+                         None if step.region is None else _rounded(step.region)).to_json()
+            for step in steps]
+
+
+def _rounded(region: Region) -> Region:
+    return Region(region.form, tuple((round(x, _DIGITS), round(y, _DIGITS))
+                                     for x, y in region.points))
+
+
 def size_of(item: Sample) -> Size:
     """Width and height of a sample's picture."""
     width, height = item.details['image_size']
     return width, height
 
 
-def read_text(text: str, coords: Coords, size: Size) -> list[Step]:
+def read_text(text: str, coords: Coords, size: Size) -> list[GroundedStep]:
     """The steps of a reply.
 
     Args:
@@ -191,7 +177,7 @@ def _is_step(content: Mapping[str, Any], names: Iterable[str]) -> bool:
 
 
 def read_steps(content: Any, coords: Coords, size: Size, table: FieldTable | None = None,
-               ) -> list[Step]:
+               ) -> list[GroundedStep]:
     """The steps of a list of actions, or of an object that has one.
 
     Args:
@@ -223,14 +209,15 @@ def read_steps(content: Any, coords: Coords, size: Size, table: FieldTable | Non
     return [_step(entry, coords, size, table) for entry in content]
 
 
-def _step(entry: Any, coords: Coords, size: Size, table: FieldTable) -> Step:
+def _step(entry: Any, coords: Coords, size: Size, table: FieldTable) -> GroundedStep:
     found = renamed(entry, table.action) if isinstance(entry, dict) else {}
     action = found.get('action', '')
-    step = Step(action if isinstance(action, str) else '', str(found.get('target', ''))[:200])
+    step = GroundedStep(action if isinstance(action, str) else '',
+                        str(found.get('target', ''))[:_MOST_TARGET])
     box, point = _box(found.get('bbox'), coords, size), _point(found.get('point'), coords, size)
     wanted = (point, box) if step.primitive is Primitive.PLACE else (box, point)
     region = next((one for one in wanted if one is not None), None)
-    return Step(step.action, step.target, region)
+    return GroundedStep(step.action, step.target, region)
 
 
 def _box(value: Any, coords: Coords, size: Size) -> Region | None:
@@ -256,7 +243,7 @@ def _region(make: Any) -> Region | None:
 # --------------------------------------------------------------------------------------- units
 
 
-def units_of(steps: Sequence[Step]) -> tuple[list[PredictedUnit], int]:
+def units_of(steps: Sequence[GroundedStep]) -> tuple[list[PredictedUnit], int]:
     """The units of a plan, in the order of their first steps.
 
     A grasp opens a pair, and the next place closes it. A grasp before that leaves the earlier one
@@ -294,7 +281,7 @@ def units_of(steps: Sequence[Step]) -> tuple[list[PredictedUnit], int]:
     return sorted(units, key=lambda unit: unit.steps), interleaved
 
 
-def _unpaired(number: int, step: Step) -> PredictedUnit:
+def _unpaired(number: int, step: GroundedStep) -> PredictedUnit:
     return PredictedUnit(None, (number,), step.target, step.region, None, UNPAIRED_GRASP)
 
 

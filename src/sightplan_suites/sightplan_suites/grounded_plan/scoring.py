@@ -16,13 +16,17 @@ from typing import Any
 
 from sightplan.metrics.measures import SHARE, Measure, grouped
 from sightplan.model import Region
-from sightplan.model.grounded_plan import PlanBlock, PlanUnit, UnitKind
+from sightplan.model.grounded_plan import GroundedStep, PlanBlock, PlanUnit, UnitKind
 from sightplan.model.region import Form, Point
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.runs.suite_parts import Scored
 from sightplan_suites.grounded_plan.coordinates import Box, box_of, box_region
 from sightplan_suites.grounded_plan.matching import Matching
-from sightplan_suites.grounded_plan.reading import UNPAIRED_GRASP, PredictedUnit, Step, units_of
+from sightplan_suites.grounded_plan.reading import (
+    UNPAIRED_GRASP,
+    PredictedUnit,
+    units_of,
+)
 
 IOU, POINT_IN_BOX = 'iou', 'point_in_box'
 CRITERIA = (IOU, POINT_IN_BOX)
@@ -167,7 +171,7 @@ def _placed(unit: PredictedUnit, place: Region) -> bool:
 # --------------------------------------------------------------------------------------- plans
 
 
-def score_plan(blocks: Sequence[PlanBlock], steps: Sequence[Step], criterion: str = IOU,
+def score_plan(blocks: Sequence[PlanBlock], steps: Sequence[GroundedStep], criterion: str = IOU,
                things: Iterable[Region] = ()) -> Score:
     """Score a predicted plan against the true one.
 
@@ -356,7 +360,7 @@ def score(item: Sample, answer: Sequence[Mapping[str, Any]] | None, truth: Mappi
     """
     if answer is None:
         return unread()
-    found = score_plan(_blocks(truth), [Step.from_json(step) for step in answer],
+    found = score_plan(_blocks(truth), [GroundedStep.from_json(step) for step in answer],
                        item.details['grasp_criterion'],
                        [box_region(tuple(box)) for _, box in truth['things']])
     return Scored(found.measures, next(iter(found.causes), None))

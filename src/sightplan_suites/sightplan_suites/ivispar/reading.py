@@ -58,16 +58,13 @@ def guess(item: Sample, rng: random.Random) -> str:
         sorted(rng.sample(cells, count)), rng.sample(kinds, count), strict=True)])
 
 
-def compose(item: Sample, answers: Sequence[Answer]) -> str:
-    """The reply that follows from yes/no answers about every piece on every cell.
+def compose(item: Sample, answers: Sequence[Answer]) -> dict[str, Any]:
+    """The items that follow from yes/no answers about every piece on every cell.
 
     Where answers have probabilities, a cell on which some piece is with probability 1/2 or more
-    has the piece that is most likely there; else each piece whose answer is yes is listed. Where
-    no answer can be read as yes or no, the first one's text is the reply.
+    has the piece that is most likely there; else each piece whose answer is yes is listed.
     """
-    if not any(answer.verdict.says is not None for answer in answers):
-        return answers[0].text if answers else ''
-    placed = []
+    placed: list[list[str]] = []
     for cell, found in itertools.groupby(answers, key=lambda answer: answer.atom.args[1]):
         here = list(found)
         if all(answer.p_yes is not None for answer in here):
@@ -78,5 +75,5 @@ def compose(item: Sample, answers: Sequence[Answer]) -> str:
             chosen = [answer for answer in here if answer.verdict.says]
         for answer in chosen:
             colour, _, shape = answer.atom.args[0].rpartition('_')
-            placed.append(Placed(cell, colour.replace('_', ' '), shape))
-    return perfect_answer(placed)
+            placed.append([cell, colour.replace('_', ' '), shape])
+    return {'items': placed, 'errors': {}}

@@ -128,12 +128,18 @@ def guess(item: Sample, rng: random.Random) -> str:
     return _line(item, positions[0]) if item.details['asks'] == CHOICE else _lines(item, positions)
 
 
-def compose_choices(item: Sample, replies: Sequence[ChoiceReply]) -> str:
-    """Reply that follows from a choice; without one, the reply as it came."""
-    if item.details['asks'] == CHOICE:
-        first = replies[0]
-        return first.text if first.chosen is None else _line(item, first.chosen)
-    return _lines(item, [reply.chosen for reply in replies])
+def compose(item: Sample, replies: Sequence[ChoiceReply]) -> dict[str, Any]:
+    """The answer that follows from what was chosen, by both readings.
+
+    Raises:
+        Unread: nothing was chosen.
+    """
+    chosen = [reply.chosen for reply in replies]
+    if all(one is None for one in chosen):
+        raise Unread('no valid answer')
+    found = (chosen[0] if item.details['asks'] == CHOICE
+             else dict(zip(NAMES, chosen, strict=True)))
+    return {'strict': found, 'lenient': found, 'explanation': ''}
 
 
 def _line(item: Sample, position: int) -> str:

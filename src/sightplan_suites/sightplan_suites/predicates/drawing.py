@@ -32,6 +32,7 @@ from sightplan.model import (
     TruthSource,
     World,
 )
+from sightplan.model.query import close
 from sightplan.runs.worlds import make_world
 
 MOST_STEPS = 10
@@ -81,8 +82,7 @@ class Studio:
             (problem.init, frozenset(problem.goal)) for problem in domain.split_problems(split))
         world = make_world(domain.reference)
         self._stack = ExitStack()
-        if callable(close := getattr(world, 'close', None)):
-            self._stack.callback(close)
+        self._stack.callback(close, world)
         if not isinstance(world, TruthSource):
             self._stack.close()
             raise InputError(f'the world of domain {domain.name} provides no truth, so that its '

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from sightplan.agent.answerer import Desk, each
 from sightplan.agent.grounded_plans import BY_MODEL, READER, READERS, TRIES, grounded_steps
 from sightplan.agent.methods._instructed import InstructionAnswerer
-from sightplan.agent.methods.decoupled import written_plan, written_step
 from sightplan.domains import load_domain
 from sightplan.grounding.instructions import (
     Instance,
@@ -73,9 +72,7 @@ class Answerer(InstructionAnswerer):
             steps = grounded_steps(stages, seen, load_domain(self._settings.domain), desk.plan)
         except InputError as error:
             return SampleReply(unread=str(error))
-        return SampleReply(written_plan([written_step(
-            step.primitive.value, step.target, step.region) for step in steps]),
-            probability=chance)
+        return SampleReply(data=steps, probability=chance)
 
     def _stages(self, sample: Sample, seen: Sequence[Instance], desk: Desk) -> tuple[Stage, ...]:
         """What the instruction wants.

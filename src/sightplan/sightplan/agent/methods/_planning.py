@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sightplan.agent.policy import Act, Context, Decision, Forfeit, Stop
+from sightplan.agent.policy import Act, Context, Decision, Forfeit, PolicyBase, Stop
 from sightplan.domains import Became
 from sightplan.model import (
     Action,
@@ -34,14 +34,10 @@ class PlanningSettings:
         'action of the budget and tells the model', choices=('stop', 'continue'))
 
 
-class PlanningPolicy:
+class PlanningPolicy(PolicyBase):
     """Look, let the model propose, send the first action, tell the model what became of it."""
 
-    needs_truth = False
-    needs_grounder = False
-    needs_planner = False
     needs_visual_planner = True
-    prompt = ''
 
     def __init__(self, settings: PlanningSettings) -> None:
         """Keep the settings."""

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sightplan.agent.answerer import Desk
+from sightplan.agent.answerer import AnswererBase, Desk
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.model.settings import NoSettings
 
 Settings = NoSettings
 
 
-class Answerer:
+class Answerer(AnswererBase):
     """Ask for the answer alone."""
-
-    needs_truth = False
-    needs_model = True
-    sees_pictures = True
-    prompt = 'ground'
-    suite_prompt = 'ask'
 
     def __init__(self, settings: Settings) -> None:
         """Take no settings."""

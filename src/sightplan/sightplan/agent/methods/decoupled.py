@@ -7,15 +7,13 @@ systems of GroundedPlanBench. Things and places may be located by other models t
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sightplan.agent.answerer import Desk, each
 from sightplan.agent.methods._instructed import InstructionAnswerer
 from sightplan.model import param
-from sightplan.model.grounded_plan import Primitive
+from sightplan.model.grounded_plan import GroundedStep, Primitive
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.region import Form, Region, Target
 from sightplan.model.sample import Sample, SampleReply
@@ -51,12 +49,10 @@ class Answerer(InstructionAnswerer):
         steps, unread = desk.read(sample, reply)
         if unread:
             return replace(reply, unread=unread)
-        written = []
-        for step in steps:
-            form = Form.POINT if is_place(step['action']) else Form.BOX
-            found = self._locate(replace(sample, target=Target(step['target'], form)), desk)
-            written.append(written_step(step['action'], step['target'], found))
-        return SampleReply(written_plan(written))
+        return replace(reply, data=[
+            replace(step, region=self._locate(replace(sample, target=Target(
+                step.target, Form.POINT if step.primitive is Primitive.PLACE else Form.BOX)),
+                desk)) for step in map(GroundedStep.from_json, steps)])
 
     def _locate(self, sample: Sample, desk: Desk) -> Region | None:
         assert sample.target is not None
@@ -64,22 +60,3 @@ class Answerer(InstructionAnswerer):
         found = desk.locate(sample, PointerSettings(max_askings=self._settings.askings),
                             places or self._settings.grasps)
         return found.regions[0] if found.regions else None
-
-
-def is_place(action: str) -> bool:
-    """Whether a step is a place, however a planner writes it ("Place")."""
-    return action.strip().lower() == Primitive.PLACE
-
-
-def written_step(action: str, target: str, region: Region | None) -> dict[str, Any]:
-    """A step as replies have it, in unit coordinates."""
-    step: dict[str, Any] = {'action': action, 'target': target}
-    if region is not None:
-        step['point' if region.form is Form.POINT else 'bbox'] = [
-            round(value, 5) for point in region.points for value in point]
-    return step
-
-
-def written_plan(steps: Sequence[Mapping[str, Any]]) -> str:
-    """Steps as one reply."""
-    return json.dumps({'coords': 'unit_xyxy', 'actions': list(steps)})

@@ -23,6 +23,7 @@ from sightplan.agent.policy import (
     Act,
     Context,
     Decision,
+    PolicyBase,
     Stop,
     Withhold,
     reading_all,
@@ -64,13 +65,10 @@ class _UnreadableError(Exception):
     """An answer could not be read and the settings say to stop."""
 
 
-class Policy:
+class Policy(PolicyBase):
     """Enumerate, plan, check, act, check, and start over on a mismatch."""
 
-    needs_truth = False
-    needs_grounder = True
-    needs_planner = True
-    needs_visual_planner = False
+    needs_grounder = needs_planner = True
     reads_goal = True
     prompt = 'ground'
 

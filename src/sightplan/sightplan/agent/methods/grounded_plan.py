@@ -34,7 +34,7 @@ from sightplan.agent.grounded_plans import (
 )
 from sightplan.agent.methods._grounded_plan_samples import Answerer as Answerer
 from sightplan.agent.methods._grounded_plan_samples import SampleSettings as SampleSettings
-from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
+from sightplan.agent.policy import Act, Context, Decision, PolicyBase, Stop, without_plan
 from sightplan.grounding.instructions import (
     DRAWER,
     Memory,
@@ -101,13 +101,11 @@ class Settings:
     proposals: int = param(2, TRIES, low=1, high=9)
 
 
-class Policy:
+class Policy(PolicyBase):
     """Carries out an instruction over instances."""
 
-    needs_truth = needs_visual_planner = False
     needs_grounder = needs_planner = True
-    reads_instruction = tells_apart = True
-    prompt = ''
+    reads_instruction = True
 
     def __init__(self, settings: Settings) -> None:
         """Keep how instructions are carried out."""

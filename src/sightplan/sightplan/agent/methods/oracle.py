@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sightplan.agent.answerer import Desk, SampleTruth, Unasking
-from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
+from sightplan.agent.policy import Act, Context, Decision, PolicyBase, Stop, without_plan
 from sightplan.model import (
     Action,
     Feedback,
@@ -32,17 +32,13 @@ class Settings:
 SampleSettings = NoSettings
 
 
-class Policy:
+class Policy(PolicyBase):
     """Plan from the true state; plan again whenever an action had another effect than expected.
 
     This is the only method that is given ground truth. It asks no questions.
     """
 
-    needs_truth = True
-    needs_grounder = False
-    needs_planner = True
-    needs_visual_planner = False
-    prompt = ''
+    needs_truth = needs_planner = True
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
         """Keep the source of truth."""

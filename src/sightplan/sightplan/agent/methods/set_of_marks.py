@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sightplan.agent.answerer import Desk, each
 from sightplan.agent.methods._instructed import InstructionAnswerer
-from sightplan.agent.methods.decoupled import (
-    is_place,
-    written_plan,
-    written_step,
-)
 from sightplan.model import param
+from sightplan.model.grounded_plan import GroundedStep, Primitive
 from sightplan.model.region import Form, Region
 from sightplan.model.sample import Sample, SampleReply
 
@@ -55,17 +51,16 @@ class Answerer(InstructionAnswerer):
             if reply.error:
                 return reply
             steps, unread = desk.read(sample, reply)
-            return SampleReply(reply.text, unread=unread) if unread else SampleReply(
-                written_plan([written_step(step['action'], step['target'],
-                                           _place(step['action'], step['target'], own))
-                              for step in steps]))
+            return replace(reply, unread=unread) if unread else replace(reply, data=[
+                replace(step, region=_place(step, own))
+                for step in map(GroundedStep.from_json, steps)])
         return each(samples, planned)
 
 
-def _place(action: str, target: str, marks: Sequence[Region]) -> Region | None:
+def _place(step: GroundedStep, marks: Sequence[Region]) -> Region | None:
     """The place of the mark that a step names; None: there is none of that number."""
-    number = _NUMBER.search(target)
+    number = _NUMBER.search(step.target)
     if number is None or len(number[0]) > 4 or not 1 <= int(number[0]) <= len(marks):
         return None
     box = marks[int(number[0]) - 1]
-    return Region(Form.POINT, (box.centre,)) if is_place(action) else box
+    return Region(Form.POINT, (box.centre,)) if step.primitive is Primitive.PLACE else box
