@@ -252,7 +252,7 @@ class ListedBelief(JointBelief):
         if not doubtful:
             return [(self._after(effects, row), 1.0)]
         found = []
-        for missing in itertools.islice(_by_likelihood([p for *_, p in doubtful]), _BRANCHES):
+        for missing in itertools.islice(_likeliest_failures([p for *_, p in doubtful]), _BRANCHES):
             chance = 1.0
             kept = dict(effects)
             for (atom, value, p), gone in zip(doubtful, missing, strict=True):
@@ -399,7 +399,7 @@ def _logit(p: Floats) -> Floats:
     return np.log(p / (1.0 - p))
 
 
-def _by_likelihood(p: Sequence[float]) -> Iterable[tuple[bool, ...]]:
+def _likeliest_failures(p: Sequence[float]) -> Iterable[tuple[bool, ...]]:
     """Combinations of events that fail (two at most), the likeliest first."""
     n = len(p)
     combos = [tuple(i in gone for i in range(n))

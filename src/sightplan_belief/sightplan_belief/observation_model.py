@@ -308,7 +308,7 @@ class ObservationModel:
         self._check('wording of the questions', self.questions_sha256,
                     domain.question_hash or self.questions_sha256)
         if prompt and self.prompt is None:
-            raise InputError(f'{self._where}the calibration does not say for which prompt it was '
+            raise InputError(f'{self._origin}the calibration does not say for which prompt it was '
                              f'learned, this is {prompt!r} (make it again with "sightplan '
                              f'calibrate", or leave it out: then the defaults are used)')
         self._check('prompt', self.prompt or prompt, prompt or self.prompt or '')
@@ -324,13 +324,13 @@ class ObservationModel:
             self._check('domain', self.domain, domain.name)
 
     @property
-    def _where(self) -> str:
+    def _origin(self) -> str:
         return f'{self.source}: ' if self.source else ''
 
     def _check(self, what: str, ours: str, theirs: str) -> None:
         if ours != theirs:
             raise InputError(
-                f'{self._where}the calibration belongs to another {what}: it was learned for '
+                f'{self._origin}the calibration belongs to another {what}: it was learned for '
                 f'{ours!r}, this is {theirs!r} (calibrate again from answers of this one, or '
                 f'leave the calibration out: then the defaults are used)')
 

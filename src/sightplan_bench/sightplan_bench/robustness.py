@@ -118,7 +118,7 @@ def measure(arguments: Arguments) -> Result:
         note('writing good input ...')
         prepare(prepared, KINDS if arguments.again else kinds)
         if arguments.again:
-            return _again(user_path(arguments.again), prepared)
+            return _repeat_kept(user_path(arguments.again), prepared)
         work = Work(prepared, kinds, arguments.seed, user_path(arguments.keep))
         good = 0 if arguments.first else sum(
             len(target.seeds) for target in targets(prepared, kinds))
@@ -174,7 +174,7 @@ def _print(rows: Iterable[Row], bad: Sequence[Read], folder: Path | None) -> Non
               f'--again {folder}')
 
 
-def _again(folder: Path, prepared: Path) -> Result:
+def _repeat_kept(folder: Path, prepared: Path) -> Result:
     found = read_again(folder, prepared)
     if not found:
         raise InputError(f'{folder}: holds no kept input (name the folder of --keep)')

@@ -203,14 +203,14 @@ class Meter:
         while self._prices.capped:
             spent = self._spent()
             self._check(spent)
-            most = self._most(size)
+            most = self._largest_usage(size)
             if not self._under_way or (
                     len(self._under_way) < self._requests
                     and self._fits(sum(self._under_way.values(), spent + most))):
                 break
             await self._changed.wait()
         number = next(self._numbers)
-        self._under_way[number] = self._most(size)
+        self._under_way[number] = self._largest_usage(size)
         return number
 
     def settle(self, number: int, lost: bool = False) -> None:
@@ -250,7 +250,7 @@ class Meter:
         """Usage that counts towards the caps, without requests under way."""
         return self._earlier + self.usage + self._lost
 
-    def _most(self, size: Size) -> Usage:
+    def _largest_usage(self, size: Size) -> Usage:
         per_image = self._per_image or _TOKENS_OF_AN_IMAGE
         prompt = size.text + _TOKENS_AROUND + size.images * per_image
         completion = max(size.limit, self._longest)

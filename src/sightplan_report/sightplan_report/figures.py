@@ -221,14 +221,14 @@ def _paired(rows: Sequence[_Row]) -> Iterator[Figure]:
             f'{domain}: difference of success on the same episodes, {over}, with 95 % bootstrap '
             f'intervals over problems; n = {_range(numbers)} pairs of episodes for each. p-values '
             'are in the table.'
-            + (f' {_some(flat, whole, "no width")}: all problems have the same difference, so '
+            + (f' {_no_bars(flat, whole, "no width")}: all problems have the same difference, so '
                'that a bootstrap cannot say how uncertain it is.' if flat else '')
-            + (f' {_some(none, whole, "no interval")}: all pairs are of one problem.'
+            + (f' {_no_bars(none, whole, "no interval")}: all pairs are of one problem.'
                if none else '')
             + (f' {left_out} more comparisons are in the table.' if left_out > 0 else ''))
 
 
-def _some(count: int, rows: Sequence[object], what: str) -> str:
+def _no_bars(count: int, rows: Sequence[object], what: str) -> str:
     return (f'Intervals here have {what}' if what == 'no width' else 'There is no interval'
             ) if count == len(rows) else f'"{what}" ({count} of {len(rows)})'
 

@@ -443,7 +443,7 @@ def _distinguished(runs: Sequence[RunResults]) -> list[Group]:
     alike = grouped(runs, lambda run: (conditions.exact(run.exact_model), run.settings,
                                        run.condition))
     groups = [Group(*runs[0].names, '', tuple(members)) for found in alike.values()
-              for members in _apart_by_problems(found)]
+              for members in _grouped_by_problems(found)]
     texts = conditions.disambiguate_labels([(group.named, {
         'model': group.exact_model, **dict(group.settings), **dict(group.condition),
         **conditions.contents_of(run.identity for run in group.runs), 'calibration': ', '.join(
@@ -452,7 +452,7 @@ def _distinguished(runs: Sequence[RunResults]) -> list[Group]:
     return [replace(group, variant=text) for group, text in zip(groups, texts, strict=True)]
 
 
-def _apart_by_problems(runs: Sequence[RunResults]) -> list[list[RunResults]]:
+def _grouped_by_problems(runs: Sequence[RunResults]) -> list[list[RunResults]]:
     """Runs grouped by problems or samples, and calibration, which may differ between splits.
 
     Where a split has several of them, the runs of one folder belong together, else those with the
@@ -564,7 +564,7 @@ class _Reader:
         elif unlisted:
             self.warnings.append(
                 f'{path}: {len(unlisted)} of its runs are in no {INDEX} of it (a changed sweep '
-                f'file?) and are left out: {_some(unlisted)}; name them to include them')
+                f'file?) and are left out: {_shortlist(unlisted)}; name them to include them')
         missing = []
         for name, (labels, planned) in cells.items():
             if (path / name / EPISODES).is_file():
@@ -575,7 +575,7 @@ class _Reader:
         if missing:
             self.warnings.append(
                 f'{path}: {len(missing)} of {len(cells)} runs of the sweep have not begun: '
-                f'{_some(missing)}; the same "sightplan sweep" makes them')
+                f'{_shortlist(missing)}; the same "sightplan sweep" makes them')
 
     def _cells(self, index: Path) -> list[dict[str, Any]] | None:
         """Cells of an index, without those in other folders; None if it is damaged."""
@@ -648,7 +648,7 @@ class _Reader:
         if bad:
             self.warnings.append(f'{path}: {len(bad)} damaged line'
                                  f'{"s are" if len(bad) > 1 else " is"} left out, number '
-                                 f'{_some(bad)}; a resumed run repeats the episodes once the '
+                                 f'{_shortlist(bad)}; a resumed run repeats the episodes once the '
                                  f'lines are removed')
         found, repeated = without_repeats(good)
         if repeated:
@@ -662,7 +662,7 @@ def _is_name(text: str) -> bool:
             and len(text.encode('utf-8', 'replace')) < 256)
 
 
-def _some(names: Sequence[str], most: int = 5) -> str:
+def _shortlist(names: Sequence[str], most: int = 5) -> str:
     more = len(names) - most
     return ', '.join(names[:most]) + (f' and {more} more' if more > 0 else '')
 

@@ -166,7 +166,7 @@ def install_scenes(monkeypatch, source=DrawnTasks, name='tabletop'):
         {name: point} if group == scenes.GROUP else real(group)))
     monkeypatch.setattr(plugins, 'load_object', lambda kind, name, group: (
         source if group == scenes.GROUP else load(kind, name, group)))
-    scenes._made.cache_clear()
+    scenes._scene_source.cache_clear()
     samples._drawn.cache_clear()
 
 

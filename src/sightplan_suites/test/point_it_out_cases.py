@@ -94,7 +94,7 @@ def install_scenes(monkeypatch, source=DrawnScenes, name='tabletop'):
     load = scenes.plugins.load_object
     monkeypatch.setattr(scenes.plugins, 'load_object', lambda kind, name, group: (
         source if group == scenes.GROUP else load(kind, name, group)))
-    scenes._made.cache_clear()
+    scenes._scene_source.cache_clear()
     samples._drawn.cache_clear()
 
 

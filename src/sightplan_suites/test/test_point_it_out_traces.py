@@ -223,7 +223,7 @@ def drawn(monkeypatch):
     install_scenes(monkeypatch)
     yield
     samples._drawn.cache_clear()
-    scenes._made.cache_clear()
+    scenes._scene_source.cache_clear()
 
 
 def command(capsys, *words):

@@ -474,7 +474,7 @@ class BelievingPolicy(PolicyBase):
         if state not in self._plans:
             self._plans[state] = self._search(context, state)
         found = self._plans[state]
-        if self._queue and self._as_good(context, found):
+        if self._queue and self._keeps_plan(context, found):
             return None
         if isinstance(found, Stop):
             self._queue.clear()
@@ -486,7 +486,7 @@ class BelievingPolicy(PolicyBase):
         self._queue = deque(found)
         return None
 
-    def _as_good(self, context: Context, found: tuple[Action, ...] | Stop) -> bool:
+    def _keeps_plan(self, context: Context, found: tuple[Action, ...] | Stop) -> bool:
         """Whether the plan in hand is at least as likely to work as another one.
 
         One that is shorter is better if it works wherever that in hand does, or that in hand is

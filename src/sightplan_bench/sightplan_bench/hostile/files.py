@@ -159,7 +159,7 @@ def _yaml() -> Iterator[Target]:
     suites = [load_suite(name).folder for name in suite_names()]
     yield Target('suite.yaml', 'yaml', 'yaml', tuple(
         Seed((folder / 'suite.yaml').read_bytes(), 'suite.yaml', {}, '') for folder in suites),
-        lambda folder: _none(read_suite(Folder.at(folder))), turns=3)
+        lambda folder: _ignore(read_suite(Folder.at(folder))), turns=3)
     yield Target('prompts of a suite', 'yaml', 'yaml', files(
         [path for folder in suites for path in sorted(folder.glob('prompts/*.yaml'))], 'ask.yaml'),
         _suite_prompt, turns=3)
@@ -169,20 +169,20 @@ def _yaml() -> Iterator[Target]:
         for folder in suites if (folder / 'published.json').is_file()), _published, turns=3)
     sweeps = sorted(config_files('sweeps').values(), key=lambda path: path.stat().st_size)
     yield Target('sweep', 'yaml', 'yaml', files(sweeps[:3], 'sweep.yaml'),
-                 lambda path: _none(read_sweep(path)))
+                 lambda path: _ignore(read_sweep(path)))
     yield Target('graph', 'yaml', 'yaml', files([*config_files('graphs').values()], 'graph.yaml'),
-                 lambda path: _none(load_graph(path)), turns=3)
+                 lambda path: _ignore(load_graph(path)), turns=3)
     yield Target('pointing family', 'yaml', 'yaml', files(
         [path for path in sorted(FOLDER.glob('*.yaml')) if path.stem != 'common'], 'family.yaml'),
-        lambda path: _none(load_family(str(path))), turns=3)
+        lambda path: _ignore(load_family(str(path))), turns=3)
     yield Target('scenarios', 'yaml', 'yaml', files([FILE], 'scenarios.yaml'),
-                 lambda path: _none(load_scenarios(path)), turns=3)
+                 lambda path: _ignore(load_scenarios(path)), turns=3)
     yield Target('script of replies', 'yaml', 'yaml', (
         Seed(_SCRIPT, 'script.yaml'), Seed(b'[yes, no, "Answer: c1", {plan: []}]', 'script.yaml')),
         _script, turns=3)
 
 
-def _none(found: object) -> None:
+def _ignore(found: object) -> None:
     """Ignore a value; it was read for its errors alone."""
 
 
@@ -202,9 +202,9 @@ def _published(folder: Path) -> None:
     from sightplan.model.plugins import Folder
     from sightplan.runs.suite_folder import read_suite
     suite = read_suite(Folder.at(folder))
-    _none(suite.published.models)
+    _ignore(suite.published.models)
     suite.published.find('gpt-4o', 'solved', domain='blocksworld')
-    _none(suite.published.methods)
+    _ignore(suite.published.methods)
     suite.published.model_name('gpt-4o')
 
 
@@ -263,7 +263,7 @@ def _lines(run: Mapping[str, bytes]) -> Iterator[Target]:
         return Outcome.SKIPPED if wrong else None
 
     yield Target('answers', 'lines', 'lines', (Seed(answers, 'answers.jsonl'),),
-                 lambda path: _none(read_answers(path)), turns=3)
+                 lambda path: _ignore(read_answers(path)), turns=3)
     yield Target('answers, wrong lines left out', 'lines', 'lines',
                  (Seed(answers, 'answers.jsonl'),), skipping, turns=3)
     yield Target('sightplan calibrate --answers', 'lines', 'lines',
@@ -281,7 +281,7 @@ def _lines(run: Mapping[str, bytes]) -> Iterator[Target]:
          'time': '2026-01-01T00:00:00+00:00', 'question': 'is it?', 'bag': 'a'},
         {'who': 'b', 'atom': 'on r,g', 'image': '1' * 12, 'label': 'unclear'},
         {'atom': 'clear r', 'image': '2', 'label': None}]),
-        'labels.jsonl'),), lambda path: _none(read_labels(path)), turns=3)
+        'labels.jsonl'),), lambda path: _ignore(read_labels(path)), turns=3)
     yield Target('replay of answers', 'lines', 'lines', (Seed(_ANSWERS, 'answers.jsonl', {
         'replay.json': json.dumps({'format': 3, 'identity': {}, 'sessions': []}).encode()}, ''),),
         _answers_store, turns=3)
@@ -315,8 +315,8 @@ def _run(folder: Path) -> Outcome | None:
     from sightplan_report.results import gather
     found = gather([folder])
     for run in found.runs:
-        _none(run.summary)
-        _none(list(run.answers()))
+        _ignore(run.summary)
+        _ignore(list(run.answers()))
     for warning in found.warnings:
         warning.encode()
     return Outcome.SKIPPED if found.warnings else None
@@ -422,7 +422,7 @@ def _rates(path: Path) -> None:
     for predicate in ('on', 'inside', 'at'):
         for last in Verdict:
             found.repeated_log_likelihoods(predicate, Verdict.YES, last, 0.9, 0.1)
-        _none(found.action(predicate))
+        _ignore(found.action(predicate))
     with contextlib.suppress(InputError):  # raised for answers of another model
         found.check('m', _domain('household'))
 
@@ -471,7 +471,7 @@ def _robots() -> Iterator[Target]:
         return
     yield Target('robot', 'robots', 'yaml', tuple(
         Seed(content, f'{name}.yaml') for name, content in robots.items()),
-        lambda path: _none(load_robot(str(path))), turns=2)
+        lambda path: _ignore(load_robot(str(path))), turns=2)
     seeds = []
     for name, content in robots.items():
         urdf = next(line for line in content.decode().splitlines() if line.startswith('urdf:'))
@@ -479,4 +479,4 @@ def _robots() -> Iterator[Target]:
         own = content.decode().replace(urdf, f'urdf: ./{file.name}').encode()
         seeds.append(Seed(file.read_bytes(), file.name, {f'{name}.yaml': own}, f'{name}.yaml'))
     yield Target('urdf of a robot', 'robots', 'text', tuple(seeds),
-                 lambda path: _none(load_robot(str(path))), turns=2)
+                 lambda path: _ignore(load_robot(str(path))), turns=2)

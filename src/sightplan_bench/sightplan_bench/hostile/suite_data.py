@@ -170,7 +170,7 @@ def _official(folder: Path) -> Iterator[Target]:
     yield Target('items of patheval', 'suites', 'json', (Seed(plain, 'test.json'),), packed)
     yield Target('items of patheval, packed', 'suites', 'bytes', (
         Seed(gzip.compress(plain), 'test.json.gz'),
-        Seed((folder / 'bomb.gz').read_bytes(), 'test.json.gz')), lambda path: _none(
+        Seed((folder / 'bomb.gz').read_bytes(), 'test.json.gz')), lambda path: _ignore(
             read_file(path)))
     yield Target('info.npy of Point-It-Out', 'suites', 'bytes', tuple(
         Seed(content, 'info.npy') for content in _info()), _read_info, (InputError,))
@@ -184,7 +184,7 @@ _REPLIES = b''.join(json.dumps(row).encode() + b'\n' for row in (
      'modality': 'text'}))
 
 
-def _none(found: object) -> None:
+def _ignore(found: object) -> None:
     """Ignore a value; it was read for its errors alone."""
 
 

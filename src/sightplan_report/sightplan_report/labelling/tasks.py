@@ -102,8 +102,8 @@ class _Collector:
             if self._has_picture(event.observation, episode):
                 own = self._questions[event.observation.image_id]
                 for question, answer in zip(event.questions, event.answers, strict=True):
-                    own[question.atom] = _with(own.get(question.atom), question,
-                                               (event.model, answer.verdict), event.purpose)
+                    own[question.atom] = _with_answer(own.get(question.atom), question,
+                                                      (event.model, answer.verdict), event.purpose)
 
     def _has_picture(self, observation: Observation, episode: RecordedEpisode) -> bool:
         image_id = observation.image_id
@@ -133,8 +133,8 @@ class _Collector:
         return Tasks(tuple(images), tuple(warnings))
 
 
-def _with(known: TaskQuestion | None, question: Question, answer: tuple[str, Verdict],
-          purpose: AskPurpose) -> TaskQuestion:
+def _with_answer(known: TaskQuestion | None, question: Question, answer: tuple[str, Verdict],
+                 purpose: AskPurpose) -> TaskQuestion:
     if known is None:
         return TaskQuestion(question.atom, printable(question.text), (answer,),
                             frozenset({purpose}))

@@ -314,7 +314,7 @@ def _success_cells(row: _Row) -> dict[str, Any]:
                   for rates in whole.values()]
         if all(len(known) == len(row.places) for known in theirs):
             cells['paper_mean'], cells['paper_sem'] = mean_over(list(map(row.mean, theirs)))
-        if five := _of_five(row, domain, ALL):
+        if five := _mean_of_five(row, domain, ALL):
             cells |= {'paper_five': five.value, 'paper_five_sem': five.sem}
     return cells
 
@@ -332,7 +332,7 @@ def _cells_of_split(split: str, rates: Sequence[_Rate]) -> dict[str, Any]:
             f'{split}_paper': fmean(known) if known and len(known) == len(rates) else None}
 
 
-def _of_five(row: _Row, domain: str, split: str) -> Published | None:
+def _mean_of_five(row: _Row, domain: str, split: str) -> Published | None:
     """The paper's mean over its five models, of a split or of all, of a domain or of all."""
     return row.suite.published.find(
         _FIVE, 'solved', domain=domain, method=row.method, split=split,
@@ -346,7 +346,7 @@ def figure5(results: Results) -> Table:
         for row in _rows(results):
             cells = _success_cells(row)
             for domain, split in row.places:
-                five = _of_five(row, domain, split)
+                five = _mean_of_five(row, domain, split)
                 count = sum((domain, split) in rates and rates[domain, split].fraction.n > 0
                             for rates in row.rates.values())
                 yield {**cells, 'split': split, 'models': count if row.names else 0,
@@ -375,7 +375,7 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
     counted = fraction_of_counts([(split, answered_right, asked)])
     theirs, their_sem, source = published(group, split)
     right, right_sem, _ = published(group, split, 'predicate_accuracy')
-    goes_on, abstains = _goes_on(group, summary), _abstains(unknown)
+    goes_on, abstains = _unreadable_note(group, summary), _abstains(unknown)
     actions = summary['actions']
     return {
         'split': split, **fraction_cells('success', fraction), 'unscored': unscored(lines),
@@ -404,7 +404,7 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
         if group.model else None}
 
 
-def _goes_on(group: Group, summary: Mapping[str, Any]) -> str:
+def _unreadable_note(group: Group, summary: Mapping[str, Any]) -> str:
     """Difference of our success from the paper's after unreadable replies; '' if there is none."""
     unread = summary['unparsed'] + summary['proposals'].get('unparsed', 0)
     if not unread or dict(group.settings).get('on_unparsed') == 'stop':

@@ -178,7 +178,7 @@ def _parts_of(model: Model) -> list[tuple[Joint | None, list[Part]]]:
             for link in model.links]
 
 
-def _least_most(row: Vec3, box: Box) -> tuple[float, float]:
+def _product_range(row: Vec3, box: Box) -> tuple[float, float]:
     """Least and largest product of a row and a corner of a box."""
     (x, y, z), (x0, y0, z0), (x1, y1, z1) = row, box.low, box.high
     a, b, c = (x * x0, y * y0, z * z0)
@@ -197,7 +197,7 @@ def _spread(box: Box, origin: Vec3, turn: _Turn) -> Box:
     if turn is _UNIT:
         low, high = box.low, box.high
     else:
-        (x0, x1), (y0, y1), (z0, z1) = (_least_most(row, box) for row in turn)
+        (x0, x1), (y0, y1), (z0, z1) = (_product_range(row, box) for row in turn)
         low, high = (x0, y0, z0), (x1, y1, z1)
     return Box((low[0] + origin[0], low[1] + origin[1], low[2] + origin[2]),
                (high[0] + origin[0], high[1] + origin[1], high[2] + origin[2]))

@@ -358,7 +358,7 @@ class _Drafting:
             extra = {'one': 0, 'same': 0}.get(how, int(self._rng.integers(1, 3)))
             if count + extra > 5:
                 return None
-            names = self._alike(category, count + extra)
+            names = self._add_identical(category, count + extra)
             return Pool(how, names, count)
         self._whole.add(category)
         colours = self._apart(category)
@@ -376,7 +376,7 @@ class _Drafting:
                 kept.append(colour)
         return kept
 
-    def _alike(self, category: str, count: int, colour: str = '') -> tuple[str, ...]:
+    def _add_identical(self, category: str, count: int, colour: str = '') -> tuple[str, ...]:
         """Add identical things of a category."""
         if not colour:
             colours = self._free_colours(category)
@@ -390,7 +390,7 @@ class _Drafting:
         """Add things of a category in several colours; those of one colour are identical."""
         chosen = [colours[int(self._rng.integers(len(colours)))] for _ in range(count)]
         return tuple(name for colour in dict.fromkeys(chosen)
-                     for name in self._alike(category, chosen.count(colour), colour))
+                     for name in self._add_identical(category, chosen.count(colour), colour))
 
     def _list(self, kind: str, count: int) -> Pool | None:
         """Several of other categories, identical ones among them."""
@@ -400,7 +400,7 @@ class _Drafting:
                      if not self._has(one)]
             if not fresh:
                 return None
-            names += self._alike(self._draw.pick(fresh), part)
+            names += self._add_identical(self._draw.pick(fresh), part)
         return Pool('list', tuple(names), count)
 
     def _group(self, kind: str, count: int) -> Pool | None:
@@ -427,7 +427,7 @@ class _Drafting:
                 for thing in self._things.values())]
             if not colours:
                 return None
-            names += self._alike(category, part, self._draw.pick(colours))
+            names += self._add_identical(category, part, self._draw.pick(colours))
         return Pool('group', tuple(names), count, group=name)
 
     def _add_distractors(self) -> None:
@@ -450,8 +450,9 @@ class _Drafting:
                 continue
             category = self._draw.pick(options)
             if colours := self._free_colours(category):
-                self._alike(category, min(1 + int(self._draw.chance(0.3)),
-                                          wanted - len(self._things)), self._draw.pick(colours))
+                self._add_identical(
+                    category, min(1 + int(self._draw.chance(0.3)), wanted - len(self._things)),
+                    self._draw.pick(colours))
 
 
 def _drawers_out(placed: Placed) -> Floats:

@@ -79,7 +79,7 @@ class Asker:
             (S2, 'recommend', self._recommended), (S2, 'predict', self._predicted),
             (S2, 'safety', lambda: self._acted(self._words.safety)))
         return tuple(task for stage, kind, find in kinds
-                     for task in self._some(stage, kind, list(find())))
+                     for task in self._ask_some(stage, kind, list(find())))
 
     def name(self, name: str) -> str:
         """Words that mean this thing only.
@@ -113,7 +113,7 @@ class Asker:
 
     # --- choosing -------------------------------------------------------------------------------
 
-    def _some(self, stage: str, kind: str, asked: Sequence[_Asked]) -> Iterator[PointingTask]:
+    def _ask_some(self, stage: str, kind: str, asked: Sequence[_Asked]) -> Iterator[PointingTask]:
         order = self._rng.permutation(len(asked))[:MOST_OF_A_KIND]
         for one in (asked[k] for k in order):
             yield PointingTask(self.phrase(one.phrasings, one.fields, one.named), stage, kind,

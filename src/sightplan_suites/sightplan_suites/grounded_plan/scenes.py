@@ -50,11 +50,11 @@ def make_source(name: str) -> GroundedPlanSource:
     if name not in plugins.entry_points(GROUP):
         raise plugins.unknown('maker of scenes for grounded plans', name,
                               plugins.entry_points(GROUP))
-    return _made(name)
+    return _scene_source(name)
 
 
 @functools.cache
-def _made(name: str) -> GroundedPlanSource:
+def _scene_source(name: str) -> GroundedPlanSource:
     return cast(GroundedPlanSource, plugins.load_object(
         'maker of scenes for grounded plans', name, GROUP)())
 

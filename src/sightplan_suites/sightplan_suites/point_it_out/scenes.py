@@ -28,11 +28,11 @@ def make_source(name: str) -> SceneSource:
     """
     if name not in plugins.entry_points(GROUP):
         raise plugins.unknown('maker of scenes', name, plugins.entry_points(GROUP))
-    return _made(name)
+    return _scene_source(name)
 
 
 @functools.cache
-def _made(name: str) -> SceneSource:
+def _scene_source(name: str) -> SceneSource:
     return cast(SceneSource, plugins.load_object('maker of scenes', name, GROUP)())
 
 

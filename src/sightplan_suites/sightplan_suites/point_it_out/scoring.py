@@ -160,7 +160,7 @@ def score_regions(form: Form, regions: Sequence[Region] | None, truth: Mapping[s
         truth: see ``score``.
     """
     if not regions:
-        return _without(form, truth, UNREAD if regions is None else NOTHING)
+        return _score_without_place(form, truth, UNREAD if regions is None else NOTHING)
     if regions[0].form is Form.TRACE:
         return _trace(regions[0].points, truth)
     if regions[0].form is Form.BOX:
@@ -174,7 +174,7 @@ def output_of(line: Mapping[str, Any]) -> str:
     return OUTPUTS[Form(answer[0]['form'] if answer else line['details']['form'])]
 
 
-def _without(form: Form, truth: Mapping[str, Any], cause: str) -> Scored:
+def _score_without_place(form: Form, truth: Mapping[str, Any], cause: str) -> Scored:
     """An answer without a place, which the released code would ask for again and then drop."""
     names = (('done',) if truth['task'] is not None else ()) if form is Form.TRACE else (
         tuple(_BOXES) if form is Form.BOX else tuple(_POINTS))
