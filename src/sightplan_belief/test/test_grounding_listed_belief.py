@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from doubles import pantry
@@ -81,6 +81,8 @@ def test_there_are_sixty_states():
     st.tuples(st.sampled_from(ATOMS), st.sampled_from(list(Verdict))),
     st.tuples(st.sampled_from(MODEL.actions),
               st.sampled_from([FeedbackStatus.EXECUTED, FeedbackStatus.REJECTED]))), max_size=8))
+@example([(Atom('on', ('r', 'g')), YES)] * 2)  # the second answer about one picture says nothing
+@example([(Atom('on', ('r', 'g')), Verdict.NO), (Atom('on', ('r', 'g')), YES)])
 @settings(max_examples=15, deadline=None)
 def test_it_is_an_exact_bayes_filter_where_nothing_is_cut_off(history):
     tracked = belief()
