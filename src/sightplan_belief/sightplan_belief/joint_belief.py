@@ -29,7 +29,7 @@ _MOST_BRANCHES = 128  # number of combinations of a batch's answers that are fol
 
 @dataclass(frozen=True, slots=True)
 class FilterSettings:
-    """Settings of a JointBelief; ``prune`` and the last four are for listed states only."""
+    """Settings of a JointBelief; ``prune`` and the last two are for listed states only."""
 
     k: int = param(256, 'Most joint states kept', low=1, high=4096)
     prune: float = param(12.0, 'Joint states this far below the best one are dropped [nats]',
@@ -44,16 +44,10 @@ class FilterSettings:
     escape_nats: float = param(
         4.0, 'A state outside of the belief is taken in when the answers about one image favour '
         'it by more than this [nats]', low=0.0, high=100.0)
-    surprise_nats: float = param(
-        3.0, 'Prior penalty of such a state against the best one in the belief [nats]', low=0.0,
-        high=100.0)
     refusal: float = param(
         0.5, 'Probability that an action was applicable although the world has just refused it, '
         'above which states outside of the belief are sought that explain all such refusals; '
         '1: never', low=0.0, high=1.0)
-    prior_weight: float = param(
-        0.3, "Weight of the old belief's marginals when such a state is looked for", low=0.0,
-        high=1.0)
 
 
 class JointBelief:

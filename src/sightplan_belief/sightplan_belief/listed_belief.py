@@ -23,6 +23,10 @@ from sightplan_belief.joint_belief import FilterSettings, JointBelief
 from sightplan_belief.solver import Bools, Floats
 
 _BRANCHES = 8  # outcomes considered of an action with effects that are not reliable
+_SURPRISE_NATS = 3.0
+"""Prior penalty of a state from outside of the belief against the best one in it [nats]."""
+_PRIOR_WEIGHT = 0.3
+"""Weight of the old belief's marginals when a state outside of it is looked for."""
 
 
 class ListedBelief(JointBelief):
@@ -301,7 +305,7 @@ class ListedBelief(JointBelief):
 
     def _inclination(self) -> Floats:
         """Log odds (n,) kept from the old belief for the search for other states [nats]."""
-        return self.settings.prior_weight * np.clip(_logit(self._prior), -2.5, 2.5)
+        return _PRIOR_WEIGHT * np.clip(_logit(self._prior), -2.5, 2.5)
 
     def _evidence(self, rows: Bools, scores: Floats) -> Floats:
         """Log evidence (K,) for rows of values (K, n): scores of atoms, and refusals [nats]."""
@@ -327,7 +331,7 @@ class ListedBelief(JointBelief):
         if not new:
             return False
         added = rows[new]
-        weights = gains[new] + self._scores.max() - self.settings.surprise_nats
+        weights = gains[new] + self._scores.max() - _SURPRISE_NATS
         self._values = np.concatenate([self._values, added])
         self._last_values = np.concatenate([self._last_values, added])
         self._scores = np.concatenate([self._scores, weights])

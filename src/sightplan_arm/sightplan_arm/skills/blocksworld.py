@@ -38,7 +38,7 @@ from sightplan_arm.perception import Arrangement, Cube, block_colours, see_table
 from sightplan_arm.skills import report as causes
 from sightplan_arm.skills.arm_use import read_settings
 from sightplan_arm.skills.motions import NoRoomError, PathPlanner
-from sightplan_arm.skills.picking import PickingSettings, PickingSkills
+from sightplan_arm.skills.picking import MISPLACED_M, PickingSettings, PickingSkills
 from sightplan_arm.skills.report import Refused
 from sightplan_arm.skills.transport import Moves, Transport, TransportPlanner
 
@@ -224,7 +224,7 @@ class BlocksworldSkills(PickingSkills[Arrangement, Task]):
         if not seen.stacks[target] or seen.stacks[target][-1] != task.block:
             return causes.MISPLACED, f'{task.block} is not on top of {task.column}'
         off = float(np.linalg.norm(cube.centre_m[:2] - (self._column_x_m[target], 0.0)))
-        if off > self._settings.misplaced_m:
+        if off > MISPLACED_M:
             return causes.MISPLACED, (f'{task.block} stands {1e3 * off:.0f} mm from the middle '
                                       f'of {task.column}')
         harm = self._disturbed(task, seen)
@@ -244,7 +244,7 @@ class BlocksworldSkills(PickingSkills[Arrangement, Task]):
                         f'{" < ".join(new) or "nothing"}')
         for name, cube in task.seen.cubes.items():
             off = float(np.linalg.norm(seen.cubes[name].centre_m - cube.centre_m))
-            if name != task.block and off > self._settings.misplaced_m:
+            if name != task.block and off > MISPLACED_M:
                 return (f'something else has changed: {name} stands {1e3 * off:.0f} mm from where '
                         'it was')
         return ''

@@ -38,6 +38,16 @@ _OVER_M = 0.001  # cells not higher than this over a level count as below it
 _FOREIGN = 0.2  # most of a run that may not be the thing's
 _EASY_M = 0.008  # room on each side of a thing from which on a grasp is not tight
 _MARGIN_M = 0.14  # around the thing, for the hand
+_SPARE_M = 0.009
+"""The fingers open by this much more than the thing's width on each side, if they can [m]."""
+_LEAST_SPARE_M = 0.0035
+"""A grasp needs at least this room on each side of the thing [m]."""
+_LEAST_DEEP_M = 0.005
+"""A grasp reaches down at least this far beside the thing [m]."""
+_PALM_M = 0.004
+"""Room between the hand's body and what is under it [m]."""
+_STEEP = 0.7
+"""Greatest lean of the sides that are pressed, as a tangent."""
 _TAPER_ROWS = 3
 _PAD_ROWS = 2  # lines of cells on both sides of a finger's middle that it has to touch
 
@@ -47,18 +57,10 @@ class GraspSettings:
     """Settings of how grasps are chosen."""
 
     turns: int = param(16, 'Turns of the hand that are tried, over half a circle', low=2, high=90)
-    spare_m: float = param(0.009, 'How much wider than the thing the fingers open on each side, '
-                           'if they can [m]', low=0.002, high=0.03)
-    least_spare_m: float = param(0.0035, 'The least of that [m]', low=0.0, high=0.03)
     table_m: float = param(0.003, 'Height of the finger ends above the table, at least [m]',
                            low=0.0, high=0.05)
     deep_m: float = param(0.030, 'How far the fingers reach down beside a thing, if they can [m]',
                           low=0.005, high=0.08)
-    least_deep_m: float = param(0.005, 'The least of that [m]', low=0.002, high=0.05)
-    palm_m: float = param(0.004, "Room between the hand's body and what is under it [m]",
-                          low=0.0, high=0.03)
-    steep: float = param(0.7, 'Greatest lean of the sides that are pressed, as a tangent',
-                         low=0.05, high=2.0)
     taper: float = param(0.9, 'Greatest growth of the width along the fingers, as a tangent: what '
                          'tapers more is squeezed out', low=0.1, high=5.0)
     aside: float = param(1.0, 'Greatest slant of the sides to the fingers, as a tangent: a thing '
@@ -215,9 +217,9 @@ class _Turned:
     def _runs(self, row: int, settings: GraspSettings) -> Iterator[_Run]:
         """Yield the runs of a strip that fit between the fingers, at all levels."""
         tallest = float(self._strip_thing[row].max())
-        widest = self._gripper.open_m - 2 * settings.least_spare_m
+        widest = self._gripper.open_m - 2 * _LEAST_SPARE_M
         level = settings.table_m
-        while level < tallest - settings.least_deep_m:
+        while level < tallest - _LEAST_DEEP_M:
             high = self._strip[row] > level + _OVER_M
             edges = np.diff(high.astype(np.int8), prepend=0, append=0)
             starts, ends = np.nonzero(edges > 0)[0], np.nonzero(edges < 0)[0]
@@ -248,13 +250,13 @@ class _Turned:
         hand, open_m = self._gripper.hand, self._gripper.open_m
         deep, spare = self._depth_m(run), self._spare_m(run, settings)
         middle = min((run.start + run.end) // 2, self._top.shape[1] - 1)
-        palm = run.level + hand.fingers_m - settings.palm_m
-        if (deep < settings.least_deep_m or spare < settings.least_spare_m
+        palm = run.level + hand.fingers_m - _PALM_M
+        if (deep < _LEAST_DEEP_M or spare < _LEAST_SPARE_M
                 or self._under_hand[run.row, middle] > palm):
             return None
         lean = self._lean(run, min(deep, 0.02))
         taper, aside = self._sides(run)
-        if lean > settings.steep or taper > settings.taper or aside > settings.aside:
+        if lean > _STEEP or taper > settings.taper or aside > settings.aside:
             return None
         shallow = 1.0 - min(deep, settings.deep_m) / settings.deep_m
         too_deep = max(0.0, deep - settings.deep_m) / settings.deep_m
@@ -273,7 +275,7 @@ class _Turned:
 
     def _spare_m(self, run: _Run, settings: GraspSettings) -> float:
         """Room between a run and each open finger [m]."""
-        return min(settings.spare_m, (self._gripper.open_m - run.width_m) / 2,
+        return min(_SPARE_M, (self._gripper.open_m - run.width_m) / 2,
                    run.free_m - self._gripper.hand.finger_thickness_m)
 
     def _depth_m(self, run: _Run) -> float:

@@ -45,6 +45,13 @@ _OBSERVE_AGAIN_S = 0.3
 _LEAST, _MOST = 0.8, 1.2  # range of the fingers' opening around a held thing, in its widths
 
 
+_CONFIDENT = 0.9
+"""An agent is taken to be sure of what it believes from this probability on: an action is then
+refused if the camera contradicts it."""
+MISPLACED_M = 0.02
+"""A thing that stands further than this from the middle of its place is misplaced [m]."""
+
+
 @dataclass(frozen=True, slots=True)
 class PickingSettings:
     """Settings of how things are taken and put down."""
@@ -56,15 +63,10 @@ class PickingSettings:
     verify: bool = param(True, 'Whether to look at the thing after it was put down')
     check_table: bool = param(True, 'Whether an episode begins only when every thing of the '
                               'problem is seen at one of its places')
-    confident: float = param(0.9, 'Probability from which on the agent is taken to be sure of '
-                             'what it believes: an action that the camera contradicts is refused',
-                             low=0.5, high=1.0)
     clearance_m: float = param(0.03, 'Distance kept to what stands on the table when a thing is '
                                'carried over it [m]', low=0.005, high=0.2)
     drop_m: float = param(0.0015, 'Height above its place at which a thing is let go [m]',
                           low=0.0, high=0.01)
-    misplaced_m: float = param(0.02, 'How far from the middle of its place a thing counts as '
-                               'misplaced [m]', low=0.005, high=0.05)
     speed: float = param(0.9, "Part of the arm's greatest velocity that is used", low=0.01,
                          high=1.0)
     carry_speed: float = param(0.6, 'Part of that with a thing in the hand or close to others',
@@ -259,7 +261,7 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
         """
         if self._belief is None:
             return
-        true, sure = self._facts(seen), self._picking.confident
+        true, sure = self._facts(seen), _CONFIDENT
         for atom, probability in sorted(self._belief.probabilities.items()):
             if not self._matters(atom, task, seen):
                 continue

@@ -77,6 +77,10 @@ _PLANNED = 24  # proposals for which paths are planned
 _TRIED_M, _TRIED_RAD = 0.012, 0.3  # grasps closer than this count as the same
 
 
+_MISPLACED_M = 0.04
+"""A thing that stands further than this from the end of its trace is misplaced [m]."""
+
+
 @dataclass(frozen=True, slots=True)
 class PointingSettings(GraspSettings):
     """Settings of how things are taken."""
@@ -88,8 +92,6 @@ class PointingSettings(GraspSettings):
                            low=0.002, high=0.2)
     verify: bool = param(True, 'Whether to look if the thing is gone from where it was, or is '
                          'where it was carried to')
-    misplaced_m: float = param(0.04, 'How far from the end of a trace a thing counts as misplaced '
-                               '[m]', low=0.005, high=0.2)
     half_x_m: float = param(0.42, 'Half the width of the area that is looked at [m]', low=0.05,
                             high=1.0)
     half_y_m: float = param(0.34, 'Half its depth, away from the camera [m]', low=0.05, high=1.0)
@@ -353,7 +355,7 @@ class PointingSkills(ArmUse):
             except NothingThereError:
                 return causes.MISPLACED, 'it is not found at the end of the trace'
         off = float(np.linalg.norm(placed.centre_m - end_m))
-        if off > self.settings.misplaced_m:
+        if off > _MISPLACED_M:
             return causes.MISPLACED, (f'it stands {1e3 * off:.0f} mm from the end of the trace')
         return causes.DONE, ''
 

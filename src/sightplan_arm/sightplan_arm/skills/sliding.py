@@ -37,7 +37,7 @@ from sightplan_arm.plinths import (
 from sightplan_arm.skills import report as causes
 from sightplan_arm.skills.arm_use import read_settings
 from sightplan_arm.skills.motions import NoRoomError, first_that_works
-from sightplan_arm.skills.picking import PickingSettings, PickingSkills
+from sightplan_arm.skills.picking import MISPLACED_M, PickingSettings, PickingSkills
 from sightplan_arm.skills.report import Refused
 from sightplan_arm.skills.transport import Moves, Transport
 
@@ -173,7 +173,7 @@ class SlidingSkills(PickingSkills[SeenBoard, Task]):
         if seen.cells[piece] != task.target:
             return causes.MISPLACED, (f'{piece} stands on '
                                       f'{cell_name(seen.cells[piece], self._size)}, not {where}')
-        most = self._picking.misplaced_m
+        most = MISPLACED_M
         off = float(np.linalg.norm(seen.places_m[piece] - task.to_m))
         if off > most:
             return causes.MISPLACED, (f'{piece} stands {1e3 * off:.0f} mm from the middle of '

@@ -95,23 +95,26 @@ _CHANGED_M, _CHANGED_RGB = 0.004, 40.0
 _CHANGED_CELLS, _CHANGED_PX = 6, 25
 
 
+_OPEN_FRACTION = 0.68
+"""A drawer is pulled out by this fraction of its cabinet's depth."""
+_LAG_M = 0.003
+"""A hand that stays behind by this much is stopped by something [m]."""
+_THIN_M, _THIN_FORCE = 0.022, 0.4
+"""What is no wider than this between the fingers [m], such as the wall of a cup, is held with this
+fraction of the force."""
+_TOUCH_M = 0.0015
+"""A hand that stays this much above where it goes down to, or whose fingers are pressed apart by
+it, has put the thing on something [m]."""
+
+
 @dataclass(frozen=True, slots=True)
 class TabletopSettings(PlaceSettings):
     """Settings of taking and putting down things, and of opening and closing drawers."""
 
-    open_fraction: float = param(0.68, "How far a drawer is pulled out, as a fraction of its "
-                                 "cabinet's depth", low=0.1, high=1.0)
-    open_m: float = param(0.11, 'How far, where the depth is not seen [m]', low=0.02, high=0.5)
+    open_m: float = param(0.11, 'How far a drawer is pulled out where the depth of its cabinet is '
+                          'not seen [m]', low=0.02, high=0.5)
     press_m: float = param(0.008, 'How far beyond closed a drawer is pushed, unless it stops '
                            'before [m]', low=0.0, high=0.05)
-    lag_m: float = param(0.003, 'A hand that stays behind by this is stopped by something [m]',
-                         low=0.0005, high=0.05)
-    thin_m: float = param(0.022, 'What is no wider between the fingers, such as a wall of a cup, '
-                          'is held with less force [m]', low=0.0, high=0.1)
-    thin_force: float = param(0.4, 'Part of the force for that', low=0.1, high=1.0)
-    touch_m: float = param(0.0015, 'A hand that stays above where it goes down to by this, or '
-                           'whose fingers are pressed apart by it, has put the thing on something '
-                           '[m]', low=0.0005, high=0.02)
     closed_m: float = param(0.012, 'A front that is out by no more is closed [m]', low=0.001,
                             high=0.05)
     moved: float = param(0.7, 'Fraction of a planned way that a drawer must have moved', low=0.1,
@@ -273,8 +276,7 @@ class TabletopSkills(PointingSkills):
             f'the fingers closed to {1e3 * opening:.0f} mm, but the thing was not lifted', watch)
 
     def _force_n(self, grasp: Grasp) -> float:
-        s = self.tabletop
-        return super()._force_n(grasp) * (s.thin_force if grasp.width_m <= s.thin_m else 1.0)
+        return super()._force_n(grasp) * (_THIN_FORCE if grasp.width_m <= _THIN_M else 1.0)
 
     def _lost(self, message: str, watch: Stopwatch) -> tuple[str, str]:
         self._taken = self._carried = None
@@ -397,8 +399,8 @@ class TabletopSkills(PointingSkills):
         for motion in pieces:
             free = self._follow((motion,), watch)
             above = self._above(motion.trajectory.positions[-1])
-            if not free or (not dry and (above - usual > self.tabletop.touch_m or
-                                         self._opening() - opening > self.tabletop.touch_m)):
+            if not free or (not dry and (above - usual > _TOUCH_M or
+                                         self._opening() - opening > _TOUCH_M)):
                 return True
         return False
 
@@ -484,7 +486,7 @@ class TabletopSkills(PointingSkills):
             if drawer.opened_m <= s.closed_m and drawer.depth_m > 0:
                 raise Refused(causes.ALREADY_THERE, ALREADY_CLOSED)
             return -drawer.opened_m - s.press_m
-        wanted = s.open_fraction * drawer.depth_m if drawer.depth_m > 0 else s.open_m
+        wanted = _OPEN_FRACTION * drawer.depth_m if drawer.depth_m > 0 else s.open_m
         left = wanted - drawer.opened_m
         if left < (1.0 - s.moved) * wanted:
             raise Refused(causes.ALREADY_THERE, ALREADY_OPEN)
@@ -512,7 +514,7 @@ class TabletopSkills(PointingSkills):
             goal = self._paths.pose(motion.trajectory.positions[-1])
             here = self._paths.pose(self._arm_state().positions)
             lag = abs(float((goal[:2, 3] - here[:2, 3]) @ drawer.out))
-            if lag > self.tabletop.lag_m or (taken and self._opening() < _SOMETHING_M):
+            if lag > _LAG_M or (taken and self._opening() < _SOMETHING_M):
                 return number
         return len(slide)
 

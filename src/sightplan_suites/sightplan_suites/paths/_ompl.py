@@ -21,6 +21,8 @@ from sightplan_suites.paths.planner_settings import PlannerSettings
 from sightplan_suites.paths.shortest_path import Graph, shortest_path
 
 _LOCK = threading.Lock()
+_GOAL_BIAS = 0.05
+"""Fraction of RRT's steps that go towards the goal."""
 _STAGE = 200
 """Number of samples that are first added to a roadmap between two searches for a path; it grows
 later."""
@@ -106,7 +108,7 @@ def _tree(item: ObstacleMap, space: Any, settings: PlannerSettings, radius: floa
     problem.setStartAndGoalStates(_state(space, start), _state(space, goal))
     if settings.planner == 'rrt':
         planner = geometric.RRT(space)
-        planner.setGoalBias(settings.goal_bias)
+        planner.setGoalBias(_GOAL_BIAS)
     else:
         planner = geometric.RRTConnect(space)
     if settings.step > 0:

@@ -39,6 +39,10 @@ _MOST_NODES = 1e6
 """Largest number of nodes of the lattice."""
 
 
+_REPULSION = 3.0
+"""Extra cost of a step on an earlier path, relative to the step's length."""
+
+
 @dataclass(frozen=True, slots=True)
 class AlternativeSettings:
     """Settings of the search for different paths; lengths are in units of the map."""
@@ -49,8 +53,6 @@ class AlternativeSettings:
                          low=0.0, high=1000.0)
     spacing: float = param(1.0, 'distance of neighbouring nodes of the lattice',
                            low=0.01, high=100.0)
-    repulsion: float = param(3.0, 'relative extra cost of a step on an earlier path',
-                             low=0.0, high=1000.0)
     reach: float = param(5.0, 'distance from an earlier path within which steps cost more',
                          low=0.01, high=1000.0)
     min_radius: float = param(0.5, 'least radius of a robot', low=0.01, high=100.0)
@@ -132,7 +134,7 @@ def find_alternatives(item: ObstacleMap, settings: AlternativeSettings, seed: in
             blocked += 1
             continue
         # One that is discarded drives the next ones away, too.
-        crowd += settings.repulsion * lattice.crowding(points, settings.reach)
+        crowd += _REPULSION * lattice.crowding(points, settings.reach)
         if any(distance_apart(points, path.points) < settings.apart for path in paths):
             alike += 1
             continue

@@ -21,7 +21,6 @@ class PlannerSettings:
     samples: int = param(60_000, 'samples after which a run gives up', low=1, high=10_000_000)
     step: float = param(5.0, 'longest step of a tree; 0: a fifth of the diagonal, as OMPL has it',
                         low=0.0, high=1000.0)
-    goal_bias: float = param(0.05, 'how often rrt steps towards the goal', low=0.0, high=1.0)
     simplify: bool = param(True, 'shorten and smooth paths as OMPL does by default')
     min_radius: float = param(0.5, 'least radius of a robot', low=0.01, high=100.0)
     max_radius: float = param(1.5, 'greatest radius of a robot', low=0.01, high=100.0)
