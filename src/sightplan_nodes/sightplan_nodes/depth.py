@@ -8,7 +8,7 @@ from rclpy.node import Node
 
 from sightplan.model import InputError
 from sightplan_nodes import conversions, names
-from sightplan_nodes.stamped_images import StampedImages
+from sightplan_nodes.stamped_images import WAIT_S, StampedImages
 
 _PAIRED_NS = 20_000_000
 """Largest difference of the stamps of picture and depth, for cameras that stamp them apart."""
@@ -20,6 +20,7 @@ class DepthImages:
     def __init__(self, node: Node, topic: str = names.CAMERA_DEPTH) -> None:
         """Subscribe; what comes is kept by the thread that spins the node."""
         self._node, self._images = node, StampedImages(node, topic)
+        self._missed_ns = -1  # stamp of the picture for which depth was awaited in vain
 
     def close(self) -> None:
         """Unsubscribe."""
@@ -33,7 +34,7 @@ class DepthImages:
 
         Returns:
             (H, W) [m], NaN where unknown; None if there is none of that time, which is logged if
-            some was to be expected.
+            some was to be expected. Only the first request for a picture waits for it.
 
         Raises:
             InputError: it cannot be read.
@@ -41,8 +42,12 @@ class DepthImages:
         topic = self._images.topic
         if not self._node.count_publishers(topic):
             return None
-        found = self._images.nearest(stamp_ns, _PAIRED_NS)
+        again = stamp_ns == self._missed_ns
+        found = self._images.nearest(stamp_ns, _PAIRED_NS, 0.0 if again else WAIT_S)
+        if found is None and again:
+            return None
         if found is None:
+            self._missed_ns = stamp_ns
             self._node.get_logger().warning(
                 f'{topic}: there is no depth of world time {stamp_ns} ns; the model is asked '
                 'without it')

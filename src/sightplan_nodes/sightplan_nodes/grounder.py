@@ -176,8 +176,11 @@ class GrounderNode(BackendNode):
             asked, None if self._depth is None else self._depth.at)
 
     def depth_of(self, observation: Observation) -> NDArray[np.float32] | None:
-        """Depth from the camera's topic, if it is aligned with the picture; None without."""
-        if observation.depth_m is None and self._depth is not None:
+        """Depth from the camera's topic, if it is aligned with the picture; None without.
+
+        A picture that was on no topic has no stamp, by which its depth could be found.
+        """
+        if observation.depth_m is None and self._depth is not None and observation.stamp_ns:
             observation = dataclasses.replace(
                 observation, depth_m=self._depth.at(observation.stamp_ns))
         return self._aligned(observation)

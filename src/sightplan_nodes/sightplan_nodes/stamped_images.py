@@ -22,7 +22,7 @@ _MOST_IMAGES, _MOST_BYTES = 60, 64 * 2**20
 """Largest number of images, and of bytes, that are kept of a topic."""
 _STAMP_BYTES = 12
 """Length of a serialized message's beginning, up to the end of its stamp."""
-_WAIT_S = 2.0
+WAIT_S = 2.0
 """Limit for an image that is still on its way [s]."""
 
 
@@ -81,7 +81,7 @@ class StampedImages:
             self._arrived.notify_all()
 
     def nearest(self, stamp_ns: int, within_ns: int = 0,
-                timeout_s: float = _WAIT_S) -> Image | None:
+                timeout_s: float = WAIT_S) -> Image | None:
         """The image of a time; not for the thread that spins the node.
 
         Args:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import time
 
 import numpy as np
 import pytest
+from sensor_msgs.msg import Image
 from sightplan_interfaces.srv import TellApart
 
 from nodes_testing import LIMIT_S, Manager, parameters, spinning
@@ -17,10 +19,11 @@ from sightplan.queries import TextReply
 from sightplan.queries.detect import Detect, Detection, DetectReply
 from sightplan.records import messages
 from sightplan.vlm.api import Generate
-from sightplan_nodes import backend_node, conversions, names
+from sightplan_nodes import backend_node, conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.grounder import GrounderNode
-from sightplan_nodes.remote_model import RosModel
+from sightplan_nodes.remote_model import PublishedPicture, RosModel
+from sightplan_nodes.stamped_images import WAIT_S
 from test_nodes_locate import Answers
 
 IMAGE = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
@@ -135,3 +138,20 @@ def test_the_model_says_what_an_instruction_wants(made) -> None:
     assert read_goal(told.goal, told.instances)[0].drawer == 'drawer_top_1'
     assert not told.unread and len(unsure.instances) == 2
     assert not unsure.goal and 'unclear what is meant: which one' in unsure.unread
+
+
+def test_depth_that_does_not_come_is_awaited_once_for_a_picture(
+        made, capfd: pytest.CaptureFixture) -> None:
+    """A world whose camera has no depth: each of several queries would wait for it."""
+    with made() as client:
+        client.node.create_publisher(Image, names.CAMERA_DEPTH, qos.SENSOR)
+        seen = Observation(IMAGE, 9, 'eye')
+        published = {seen.image_id: PublishedPicture(names.CAMERA_IMAGE, 9, 'eye')}
+        port = BackendGrounder(RosModel(client.node, names.GROUNDER, published=published.get))
+        port.tell_apart(Observation(IMAGE[::-1], 9, 'eye'))  # on no topic
+        began = time.monotonic()
+        port.tell_apart(seen, 6)
+        took_s = time.monotonic() - began
+    assert len(client.backend.requests) == 7 and took_s < 3 * WAIT_S
+    said = capfd.readouterr().err
+    assert said.count('there is no depth') == said.count('depth of world time 9 ns') == 1
