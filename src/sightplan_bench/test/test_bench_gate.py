@@ -61,7 +61,7 @@ def test_the_judges_kinematics_agree_with_pinocchios(arm):
     assert ours == pytest.approx(kinematics.fk_many(q, robot.safety.points), abs=1e-9)
 
 
-@pytest.mark.parametrize(('robot', 'count'), [('panda', 800), ('ur5e', 600)])
+@pytest.mark.parametrize(('robot', 'count'), [('panda', 400), ('ur5e', 300)])
 def test_random_trajectories_that_pass_are_within_all_limits(robots, robot, count):
     tally = run_batch(str(robots[robot].file), 11, 0, count)
     assert tally.violations == []
@@ -134,9 +134,10 @@ def test_the_judge_catches_a_gate_with_a_check_missing(monkeypatch, robots, chec
     with np.errstate(all='ignore'):
         if check == '_check_form':  # what is malformed cannot even be looked at
             with pytest.raises((ValueError, IndexError)):
-                run_batch(str(robots['panda'].file), 11, 0, 500)
+                run_batch(str(robots['panda'].file), 11, 0, 200)
         else:
-            assert run_batch(str(robots['panda'].file), 11, 0, 500).violations
+            count = 500 if check == '_strays' else 200  # what strays is seldom
+            assert run_batch(str(robots['panda'].file), 11, 0, count).violations
 
 
 def test_the_same_seed_makes_the_same_trials(robots):

@@ -166,7 +166,9 @@ def stopped_at(arm: HardwareArm, gate: Gate, phase: float) -> np.ndarray:
     return arm.sim.state().positions.copy()
 
 
-@pytest.mark.parametrize(('by', 'phase', 'freed_after_s'), CASES)
+@pytest.mark.parametrize(('by', 'phase', 'freed_after_s'), [
+    case if number % 3 == 0 else pytest.param(*case, marks=pytest.mark.slow)
+    for number, case in enumerate(CASES)])
 def test_a_blocked_arm_that_was_stopped_stays_where_it_is_when_it_is_freed(
         make, by: str, phase: float, freed_after_s: float) -> None:
     arm, gate = make(by)

@@ -54,7 +54,9 @@ def pass_time(arm: SimulatedArm, gate: Gate, seconds: float) -> None:
         gate.tick()
 
 
-@pytest.mark.parametrize(('phase', 'freed_after_s'), [*zip(PHASES, FREED_AFTER_S, strict=True)])
+@pytest.mark.parametrize(('phase', 'freed_after_s'), [
+    case if number % 3 == 0 else pytest.param(*case, marks=pytest.mark.slow)
+    for number, case in enumerate(zip(PHASES, FREED_AFTER_S, strict=True))])
 def test_a_blocked_arm_that_was_stopped_stays_where_it_is_when_it_is_freed(
         shared, phase: float, freed_after_s: float) -> None:
     arm, kept = shared
