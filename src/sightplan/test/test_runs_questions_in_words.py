@@ -30,6 +30,8 @@ from sightplan.runs import (
 from sightplan.runs.samples import load_samples
 from sightplan.runs.suite_contract import violations
 from sightplan.vlm.wrapping import Prompted
+from sightplan_report.results import gather
+from sightplan_report.tables import make_tables
 
 SUITE = '''"""Questions about pictures of mine."""
 
@@ -216,6 +218,55 @@ def test_a_backend_that_answers_no_questions_is_refused_before_there_is_a_folder
     with pytest.raises(InputError, match='answers no yes/no questions; choose one') as e:
         run(settings(folder, backend='noisy_locator'))
     assert 'transformers' in str(e.value) and not (folder / 'run').exists()
+
+
+def test_samples_that_ask_for_text_are_refused_to_a_model_that_writes_none(folder):
+    (folder / 'mine.py').write_text(SUITE.replace(
+        'Sample.yes_no(row.id, split, row.picture, row.text)',
+        'Sample(row.id, split, row.picture.name, (row.picture, row.text))'))
+    with pytest.raises(InputError, match=r'make yes/no questions of them .*transformers'):
+        run(settings(folder, backend='embedded'))
+    assert not (folder / 'run').exists()
+
+
+def test_a_sample_in_error_is_exit_code_1_and_files_do_not_split_reasons(folder, capsys):
+    for n in range(3):
+        (folder / f'bad{n}.png').write_bytes(b'no picture')
+    (folder / 'questions.csv').write_text('one.png,yes,Is it?\n' + ''.join(
+        f'bad{n}.png,no,Is it?\n' for n in range(3)))
+    (folder / 'says.yaml').write_text('answers: {default: "Yes"}\n')
+    arguments = ['run', '--suite', str(folder / 'mine.py'), '--split', 'all_of_it', '--method',
+                 'ask', '--backend', 'scripted', '--backend-option',
+                 f'script={folder / "says.yaml"}', '--out', str(folder / 'run')]
+    assert cli.main([*arguments, '--json']) == 1
+    told = capsys.readouterr()
+    [[reason, count]] = json.loads(told.out)['reasons']['errors'].items()
+    assert count == 3 and 'FILE' in reason and "(such as 'bad0.png')" in reason
+    assert '3 of 4 samples ended in an error and are not scored; the same command' in told.err
+
+
+def test_two_models_stand_side_by_side_and_are_compared_over_the_same_samples(folder, capsys):
+    for name, said in (('a', 'Yes'), ('b', 'No')):
+        (folder / f'{name}.yaml').write_text(
+            f"answers:\n  'Is the picture empty?': 'Yes'\n  default: '{said}'\n")
+        run(settings(folder, backend='scripted', out=str(folder / name), backend_options={
+            'script': str(folder / f'{name}.yaml')}))
+    assert cli.main(['report', str(folder / 'a'), str(folder / 'b'), '--out',
+                     str(folder / 'report')]) == 0
+    said = capsys.readouterr().out
+    assert '8 samples' in said and 'episodes' not in said
+    tables = {table.name: table for table in make_tables(
+        gather([str(folder / 'a'), str(folder / 'b')]))}
+    assert [row['right'] for row in tables['sample_scores'].rows] == [0.5, 0.75]
+    [pair] = tables['paired_samples'].rows
+    assert (pair['n'], pair['both'], pair['only_first'], pair['only_second']) == (4, 1, 1, 2)
+    assert pair['difference'] == -0.25 and pair['p'] == 1.0
+    wrong = [[row[name] for name in ('picture', 'question', 'reply', 'truth')]
+             for row in tables['wrong_samples'].rows]
+    assert wrong[:2] == [
+        ['one.png', 'Is it green, or blue?', 'Yes', 'false'],
+        ['two.png', 'Is there a red thing?', 'Yes', 'false']]
+    assert 'Samples: paired comparisons' in (folder / 'report/report.html').read_text()
 
 
 # ------------------------------------------------------------------------------- the table

@@ -291,7 +291,7 @@ def _gallery(results: Results, chosen: Sequence[Chosen], keys: Mapping[tuple[str
 
 _PLACES: Mapping[str, tuple[str, str]] = {
     # key of a section: title, what its tables are called (the beginning of their names)
-    'errors': ('Episodes that are not scored', ''),
+    'errors': ('What is not scored', ''),
     'success': ('Success', 'success figure5'),
     'models': ('Models', 'model'),
     'predicates': ('Accuracy of each predicate', 'predicates'),
@@ -300,6 +300,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     'calibration': ('Calibration', 'calibration'),
     'cost': ('Questions and time', 'cost'),
     'paired': ('Paired comparisons', 'paired'),
+    'samples': ('Samples', 'sample_scores wrong_samples'),
     'suites': ('What suites add', 'suite_'),
     'measures': ('All measures', 'measures'),
     'episodes': ('Episodes', ''),
@@ -359,7 +360,9 @@ def _error_reasons(results: Results) -> Iterator[tuple[str, str]]:
                       for run in results.runs for line in run.lines if not measures.scored(line))
     found = reasons.most_common()
     for reason, count in found[:_MOST_REASONS]:
-        yield f'{count:,} episode{"s" if count != 1 else ""}', reason
+        what = ('sample' if not results.of_kind(EPISODE).runs else
+                'episode' if not results.of_kind(SAMPLE).runs else 'item')
+        yield f'{count:,} {what}{"s" if count != 1 else ""}', reason
     if len(found) > _MOST_REASONS:
         left = sum(count for _, count in found[_MOST_REASONS:])
         yield f'{left:,} more', f'{len(found) - _MOST_REASONS} other reasons'

@@ -110,8 +110,9 @@ def add_parser(subparsers: Any) -> None:
         subparsers, 'run', run_episodes, 'run episodes in this process and score them',
         'Run a method on the problems of a split (or a folder) and score it against ground truth.',
         settings=RunArguments, examples=_EXAMPLES,
-        exits='0 done; 1 the run failed (broken off, or not one episode could '
-        'be scored, or not one reply be read); 2 bad usage', kept='finished episodes are kept')
+        exits='0 done; 1 the run failed (broken off, or an episode or sample ended in an '
+        'error and is not scored: the same command with --out repeats these; or not one reply '
+        'could be read); 2 bad usage', kept='finished episodes are kept')
 
 
 def settings_from(arguments: RunArguments) -> RunSettings:
@@ -176,10 +177,15 @@ def run_episodes(arguments: RunArguments) -> Result:
     useless = '' if summary['interrupted'] else why_useless(summary)
     if useless:
         note(f'sightplan run: {useless}')
+    elif summary['errors'] and not summary['interrupted']:
+        what = 'samples' if summary['episodes'] is None else 'episodes'
+        note(f'sightplan run: {summary["errors"]} of {summary["items"]} {what} ended in an error '
+             f'and are not scored; the same command with --out {summary["out"]} repeats them')
     if summary['interrupted']:
         if summary['stopped_by']:
             note(f'sightplan run: {summary["stopped_by"]}')
         what = 'samples' if summary['episodes'] is None else 'episodes'
         note(f'sightplan run: broken off after {summary["items"]} of {summary["planned"]} {what}; '
              f'the same command with --out {summary["out"]} goes on from there')
-    return summary, FAILED if summary['interrupted'] or useless else DONE
+    failed = summary['interrupted'] or useless or summary['errors']
+    return summary, FAILED if failed else DONE

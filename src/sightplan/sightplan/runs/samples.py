@@ -14,6 +14,7 @@ from typing import Any
 import sightplan
 from sightplan.agent import answerer_class, answerer_settings
 from sightplan.agent.grounded_plans import BY_MODEL
+from sightplan.agent.methods import ask
 from sightplan.domains import Domain, load_domain
 from sightplan.domains.prompts import has_prompt_without_domain, prompt_without_domain
 from sightplan.grounding import instructions, parse_yes_no
@@ -29,9 +30,10 @@ from sightplan.model import (
     prompt_id,
 )
 from sightplan.model.logged import LoggedAnswer
+from sightplan.model.query import can_ask
 from sightplan.model.reply_text import after_thoughts
 from sightplan.model.sample import Picture, Sample, SampleReply
-from sightplan.queries import Choose, Detect, Locate, YesNo
+from sightplan.queries import Choose, Detect, Generate, Locate, YesNo
 from sightplan.queries.choose import PreferenceSource
 from sightplan.records import RunStore
 from sightplan.runs.method_check import check_writes
@@ -40,9 +42,11 @@ from sightplan.runs.suite import Suite
 from sightplan.runs.suite_parts import Samples, Unread
 from sightplan.runs.suite_rules import ALL_SAMPLES, SAMPLES
 from sightplan.vlm.api import (
+    backend_class,
     backend_content,
     backend_reads_prompt,
     backend_settings,
+    backends_that_answer,
     check_backend,
     resolved_options,
 )
@@ -166,15 +170,22 @@ class SamplePlan:
         self._of = {sample.id: part for part in self.loaded for sample in part.items}
 
     def _check_model(self) -> None:
-        """Check that the run's backend answers yes/no questions, where the method asks some.
+        """Check that the run's backend answers what the method asks it about the samples.
 
         Raises:
             InputError: it does not; names those that do.
         """
-        cls = answerer_class(self.settings.method)
-        if cls.needs_model and cls.prompt and any(
-                asks_yes_no(sample) and in_words(sample) for sample in self.items):
-            check_backend(self.settings.backend, YesNo)
+        cls, name = answerer_class(self.settings.method), self.settings.backend
+        if not (cls.needs_model and cls.prompt):
+            return
+        if any(asks_yes_no(sample) and in_words(sample) for sample in self.items):
+            check_backend(name, YesNo)
+        if not can_ask(backend_class(name), Generate) and issubclass(cls, ask.Answerer) and any(
+                _asks_for_text(sample) for sample in self.items):
+            raise InputError(
+                f'backend {name!r} writes no text, and samples of suite {self.suite.name} ask for '
+                'it; make yes/no questions of them (Sample.yes_no), or choose a backend that '
+                f'writes: {", ".join(backends_that_answer(Generate)) or "none"}')
 
     @property
     def domains(self) -> tuple[str, ...]:
@@ -286,6 +297,12 @@ def asks_yes_no(sample: Sample) -> bool:
     pictures = sum(isinstance(part, Picture) for part in sample.parts)
     return (sample.question is not None and (in_words(sample) or bool(sample.domain))
             and pictures <= 1 and len(sample.parts) == pictures + 1)
+
+
+def _asks_for_text(sample: Sample) -> bool:
+    """Whether a sample can be answered by a model that writes text alone."""
+    return not (asks_yes_no(sample) or sample.target is not None or sample.questions
+                or sample.choices)
 
 
 def yes_no_prompt(name: str, domain: str) -> GroundingPrompt:

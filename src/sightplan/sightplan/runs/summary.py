@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -174,8 +175,24 @@ def _because(reasons: Mapping[str, int]) -> str:
     return f': {counted_reasons(reasons)}' if reasons else ''
 
 
+_SUFFIX = r'\.(?:png|jpe?g|webp|bmp|gif|tiff?)'
+_PICTURE_FILE = re.compile(rf"'[^'\n]*{_SUFFIX}'|[^\s'\"]+{_SUFFIX}\b", re.IGNORECASE)
+
+
+def _common(kind: str, reasons: Sequence[str]) -> str:
+    """One reason for several that differ in the file of a picture alone; it names the first."""
+    file = _PICTURE_FILE.search(reasons[0])
+    return reasons[0] if len(set(reasons)) == 1 or file is None else (
+        f'{kind} (such as {file[0]})')
+
+
 def _most_frequent(reasons: Iterable[str]) -> dict[str, int]:
-    counted = Counter(reasons).most_common()
+    """The most frequent reasons and their counts; reasons that differ in a file alone are one."""
+    kinds: dict[str, list[str]] = {}
+    for reason in reasons:
+        kinds.setdefault(_PICTURE_FILE.sub('FILE', reason), []).append(reason)
+    counted = Counter({_common(kind, same): len(same) for kind, same in kinds.items()}
+                      ).most_common()
     found, rest = dict(counted[:_MOST_REASONS]), counted[_MOST_REASONS:]
     if rest:
         found[f'{OTHER_REASONS} ({len(rest)} more)'] = sum(count for _, count in rest)

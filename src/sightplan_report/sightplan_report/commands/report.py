@@ -75,18 +75,24 @@ def add_parser(subparsers: Any) -> None:
 
 def write_report(arguments: ReportArguments) -> Result:
     """Read runs, make tables and pages, and write the report."""
+    from sightplan_report.lines import EPISODE, SAMPLE
     from sightplan_report.results import gather
     began = time.monotonic()
     results = only(gather(arguments.runs), arguments.only)
     for warning in results.warnings:
         note(f'sightplan report: {warning}')
     done = (_one(results, arguments) if arguments.episode else _whole(results, arguments))
-    done |= {'runs': len(results.runs), 'episodes': sum(len(r.lines) for r in results.runs),
+    counts = {kind: sum(len(run.lines) for run in results.of_kind(kind).runs)
+              for kind in (EPISODE, SAMPLE)}
+    done |= {'runs': len(results.runs), 'episodes': counts[EPISODE], 'samples': counts[SAMPLE],
              'warnings': len(results.warnings), 'bytes': Path(done['html']).stat().st_size,
              'seconds': round(time.monotonic() - began, 3)}
     logs = f'{len(done["logs"])} logs for "inspect view"; ' if done['logs'] else ''
-    print(f'{done["html"]}: {done["bytes"] / 1e6:.1f} MB, {done["pages"]} of {done["episodes"]} '
-          f'episodes have a page; {len(done["tables"])} files of tables; {logs}'
+    told = [f'{done["pages"]} of {done["episodes"]} episodes have a page'] if (
+        done['episodes'] or not done['samples']) else []
+    told += [f'{done["samples"]} samples'] if done['samples'] else []
+    print(f'{done["html"]}: {done["bytes"] / 1e6:.1f} MB, {", ".join(told)}; '
+          f'{len(done["tables"])} files of tables; {logs}'
           f'{done["seconds"]:.1f} s')
     return done, DONE
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sightplan_report.lines import EPISODE
+from sightplan_report.lines import EPISODE, SAMPLE
 from sightplan_report.results import Results
 from sightplan_report.tables.answers import calibration, compounding_table
 from sightplan_report.tables.effort import cost, failures, stops
@@ -10,6 +10,7 @@ from sightplan_report.tables.measures import measures, of_suites
 from sightplan_report.tables.model import Column, Kind, Table
 from sightplan_report.tables.pairs import paired
 from sightplan_report.tables.runs import runs
+from sightplan_report.tables.samples import paired_samples, sample_scores, wrong_samples
 from sightplan_report.tables.scores import (
     figure5,
     model_table,
@@ -27,15 +28,17 @@ def make_tables(results: Results) -> tuple[Table, ...]:
 
     Names are stable: ``success``, ``figure5``, ``model_table``, ``models``, ``predicates``,
     ``predicates_<domain>``, ``compounding``, ``failures``, ``stops``, ``calibration``,
-    ``calibration_error``, ``cost``, ``paired``, ``measures``, ``suite_<name>_<table>`` (what
+    ``calibration_error``, ``cost``, ``paired``, ``sample_scores``, ``paired_samples``,
+    ``wrong_samples``, ``measures``, ``suite_<name>_<table>`` (what
     suites add), ``runs``.
 
     Raises:
         InputError: a suite's own tables cannot be made.
     """
-    episodes = results.of_kind(EPISODE)
+    episodes, samples = results.of_kind(EPISODE), results.of_kind(SAMPLE)
     made = (success(episodes), figure5(episodes), model_table(episodes), models(episodes),
             *predicate_tables(episodes), predicates(episodes), compounding_table(episodes),
             failures(episodes), stops(episodes), *calibration(episodes), cost(episodes),
-            paired(episodes), measures(results), *of_suites(results), runs(results))
+            paired(episodes), sample_scores(samples), paired_samples(samples),
+            wrong_samples(samples), measures(results), *of_suites(results), runs(results))
     return tuple(table for table in made if table.rows)

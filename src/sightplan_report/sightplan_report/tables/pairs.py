@@ -25,7 +25,7 @@ _SOLVED = EPISODE_MEASURES[0]
 def paired(results: Results) -> Table:
     """Every pair of groups that differ in one thing alone, see ``difference``."""
     found: list[dict[str, Any]] = []
-    scored = [_scored(group) for group in results.groups]
+    scored = [scored_by_split(group) for group in results.groups]
     telling = [tuple(filter(None, (words.get('calibrated'), words.get('privileged'))))
                for words in disambiguated([group_cells(group) for group in results.groups])]
     sides = zip(results.groups, scored, telling, strict=True)
@@ -99,8 +99,8 @@ def _same_rules(first: Group, second: Group) -> list[str]:
         for split, value in rules(first, name).items())]
 
 
-def _scored(group: Group) -> dict[str, _Lines]:
-    """Scored episodes by split."""
+def scored_by_split(group: Group) -> dict[str, _Lines]:
+    """Scored items of a group by split, by what makes an item the same in several runs."""
     found: dict[str, _Lines] = {}
     for run in group.runs:
         for line in run.lines:
