@@ -482,8 +482,11 @@ def test_an_empty_suite_says_what_it_lacks(root, tmp_path, capsys):
     assert 'suite.yaml' in err and 'kind' in err
     assert cli.main(['run', '--suite', 'empty', '--split', 'all', '--method', 'oracle']) == 2
     assert 'samples.py is missing' in capsys.readouterr().err
-    assert cli.main(['suite', 'colours', 'check', '--data', str(tmp_path)]) == 2
-    assert 'no function check' in capsys.readouterr().err
+    with pytest.raises(InputError, match='no function check'):
+        load_suite('colours').check(tmp_path)
+    with pytest.raises(SystemExit):
+        cli.main(['suite', 'colours', 'check', '--data', str(tmp_path)])
+    assert 'choose from' in capsys.readouterr().err
     assert load_suite('empty').kind == 'samples'
 
 

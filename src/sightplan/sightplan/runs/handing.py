@@ -74,7 +74,13 @@ class Handed:
 
 
 def _loader(picture: Picture) -> Callable[[], NDArray[np.uint8]]:
-    """What loads a picture for a method; one that cannot be loaded costs its own samples alone."""
+    """What loads a picture for a method; a file that cannot be read costs its own samples alone.
+
+    A suite that loads its pictures otherwise says by an InputError that its data are wrong.
+    """
+    if picture.file is None:
+        return picture.load
+
     def load() -> NDArray[np.uint8]:
         try:
             return picture.load()
