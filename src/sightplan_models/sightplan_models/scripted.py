@@ -24,8 +24,8 @@ The file is YAML or JSON::
 
 ``replies``, ``detect`` and each of ``kinds`` may also be mappings of episodes to lists: by episode
 id, by the name of the problem, or ``default``. A file that is a list holds replies alone. What
-comes after the end of a list of ``locate`` is for ``repeat`` to say, too. A prompt is answered by
-``answers``, by its last text, where the file has those and no ``replies``.
+comes after the end of a list of ``locate`` is for ``repeat`` to say, too. A prompt
+whose last text is an entry of ``answers`` gets that answer, where the file has no ``replies``.
 """
 
 from __future__ import annotations
@@ -192,14 +192,14 @@ class _Script(ModelByKind):
 
     @answers(Generate)
     def generate(self, query: Generate, deadline: Deadline) -> TextReply:
-        """The next reply of the episode's list; of a file of answers alone that to the last text.
+        """The next reply of the episode's list; of a file without replies an answer to the text.
 
         Raises:
             BackendError: there is none left, or no list for this episode.
         """
-        if self._answers_prompts:
-            texts = [part for part in query.parts if isinstance(part, str)]
-            return TextReply(self._answer(texts[-1] if texts else '').text)
+        texts = [part for part in query.parts if isinstance(part, str)]
+        if self._answers_prompts and texts and texts[-1] in self._answers:
+            return TextReply(self._answer(texts[-1]).text)
         return TextReply(self._next('replies', self._lists['replies']))
 
     @answers(Detect)
