@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from adversary import Library, Prying, PryingAnswerer, reachable, strangers
-from doubles import EventList, MemoryWorld
+from doubles import Answering, EventList, MemoryWorld
 from sightplan.agent import FactsFromTruth, run_episode
 from sightplan.domains import load_domain
 from sightplan.domains.problem_keys import problem_key
@@ -64,11 +64,10 @@ SAMPLES = [
 ]
 
 
-class Silent:
-    """A grounder without a model."""
+class Silent(Answering):
+    """A model that answers nothing."""
 
     model = 'silent(seed 7)'
-    usage = None
 
     def ground(self, *arguments: object) -> list[Answer]:
         raise BackendError('says nothing')
@@ -216,7 +215,7 @@ def test_nobody_recognises_a_sample(name, split, options, count, monkeypatch):
         reply = truth_reply(suite, sample, plan.truth(sample)) if split != 's3' else None
         pictures = [part.name for part in sample.parts if not isinstance(part, str)]
         truths.update(dict.fromkeys((sample.id, *pictures), reply))
-        guess = by_chance.runner._desk.drawn(sample).text
+        guess = by_chance.runner.guess(sample).text
         if len(guess) > 20:  # whoever can draw it again knows the sample by it
             truths[guess] = reply
     answerer = PryingAnswerer({name: reply for name, reply in truths.items() if len(name) > 2})

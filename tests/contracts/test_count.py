@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from sightplan import cli
-from sightplan.agent import AnswererBase
+from sightplan.agent import AnswererBase, Context
 from sightplan.model import Atom
 from sightplan.model.query import (
     Chat,
@@ -82,11 +82,11 @@ class Answerer(AnswererBase):
     def __init__(self, settings: Any) -> None:
         """Take no settings."""
 
-    def answer(self, samples: Sequence[Sample], desk: Any) -> list[SampleReply]:
+    def answer(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         replies = []
         for sample in samples:
             picture = next(part for part in sample.parts if isinstance(part, Picture))
-            reply = desk.ask_query(sample, Count(picture.load(), 'blocks'))
+            reply = ask_one(context.asking(sample), Count(picture.load(), 'blocks'))
             replies.append(SampleReply(f'{"Yes" if (reply.count or 0) > 2 else "No"}, I see '
                                        f'{reply.summary()}'))
         return replies

@@ -424,20 +424,22 @@ def move_truths(suite: Suite, monkeypatch: Any) -> None:
     monkeypatch.setattr(suite, 'samples', moved)
 
 
-class AskedDesk:
-    """Notes what it is asked."""
+def asked_by(method: str, samples: Sequence[Sample], monkeypatch: Any) -> list[Any]:
+    """What a method asks as ``ask`` does: samples and prompts; each reply is the sample's id."""
+    asked: list[Any] = []
 
-    def __init__(self) -> None:
-        self.asked: list[tuple[tuple[str, ...], str, str]] = []
-
-    def ask(self, samples: Sequence[Any], prompt: str, suite_prompt: str) -> list[SampleReply]:
-        self.asked.append((tuple(sample.id for sample in samples), prompt, suite_prompt))
+    def ask_samples(context: Any, samples: Sequence[Sample], *prompts: str) -> list[SampleReply]:
+        asked.append((tuple(sample.id for sample in samples), *prompts))
         return [SampleReply(sample.id) for sample in samples]
+    monkeypatch.setattr('sightplan.agent.methods.ask.ask_samples', ask_samples)
+    said = make_answerer(method, {}).answer(samples, cast(Any, None))
+    assert [reply.text for reply in said] == [sample.id for sample in samples]
+    return asked
 
 
 @every_samples_suite
-def test_methods_for_instructions_ask_all_else_as_ask_does(name: str, data: Callable[[str], Path],
-                                                           ) -> None:
+def test_methods_for_instructions_ask_all_else_as_ask_does(
+        name: str, data: Callable[[str], Path], monkeypatch: Any) -> None:
     others = []
     for part in load_samples(load_suite(name), 'all', {'data': str(data(name))}):
         instructions = [sample for sample in part.items if 'instruction' in sample.details]
@@ -445,11 +447,8 @@ def test_methods_for_instructions_ask_all_else_as_ask_does(name: str, data: Call
         others += [sample for sample in part.items if sample not in instructions]
     assert others or has_instructions(name)
     if others:
-        desks = {method: AskedDesk() for method in ('ask', *FOR_INSTRUCTIONS)}
-        for method, desk in desks.items():
-            said = make_answerer(method, {}).answer(others, cast(Any, desk))
-            assert [reply.text for reply in said] == [sample.id for sample in others]
-            assert desk.asked == desks['ask'].asked
+        for method in FOR_INSTRUCTIONS:
+            assert asked_by(method, others, monkeypatch) == asked_by('ask', others, monkeypatch)
 
 
 @every_samples_suite
@@ -712,10 +711,10 @@ class Spy:
         """The answerer, with a note of when it answers."""
         real = answerer.answer
 
-        def answer(samples: Sequence[Any], desk: Any) -> Any:
+        def answer(samples: Sequence[Any], context: Any) -> Any:
             self.answering = method
             try:
-                return real(samples, desk)
+                return real(samples, context)
             finally:
                 self.answering = ''
         answerer.answer = answer
@@ -735,7 +734,7 @@ def test_a_leak_would_be_seen(name: str, spy: Spy, data: Callable[[str], Path], 
                               monkeypatch: Any) -> None:
     def peeking(method: str, values: Any, truth: Any) -> Any:
         answerer = make_answerer(method, values)
-        answerer.answer = lambda samples, desk: [  # type: ignore[method-assign]
+        answerer.answer = lambda samples, context: [  # type: ignore[method-assign]
             SampleReply(str(truth._plan.truth(truth._handed.real(sample)))) for sample in samples]
         return spy.watched(method, answerer)
     monkeypatch.setattr(sample_work, 'make_answerer', peeking)

@@ -27,8 +27,17 @@ from typing import Any
 
 import numpy as np
 
-from sightplan.agent.answerer import AnswererBase, Desk
-from sightplan.agent.policy import Act, Context, Decision, PolicyBase, Stop
+from sightplan.agent.answerer import AnswererBase
+from sightplan.agent.asking import ask_atoms, detect_instances
+from sightplan.agent.context import Context, WorldContext
+from sightplan.agent.policy import Act, Decision, PolicyBase, Stop
+from sightplan.agent.sample_asking import (
+    ask_samples,
+    compare_choices,
+    instances_in,
+    marked,
+    task_of,
+)
 from sightplan.domains import Domain
 from sightplan.domains.problem_keys import problem_key
 from sightplan.model import (
@@ -41,7 +50,7 @@ from sightplan.model import (
     SightplanError,
     StopReason,
 )
-from sightplan.model.sample import Picture, Sample, SampleReply
+from sightplan.model.sample import GUESS, Picture, Sample, SampleReply
 
 PLAIN = (str, bytes, int, float, complex, bool, type(None), enum.Enum, PurePath, re.Pattern)
 EVERYBODYS = (types.ModuleType, type, types.CodeType, types.GetSetDescriptorType,
@@ -124,7 +133,7 @@ def _attributes(one: object) -> Iterator[Any]:
                     continue
 
 
-OURS = ('sightplan.agent.policy', 'sightplan.agent.answerer', 'sightplan.domains.',
+OURS = ('sightplan.agent.context', 'sightplan.domains.',
         'sightplan.grounding.instructions', 'sightplan.model.')
 """Modules whose objects a method may be handed: data, and the two contracts."""
 
@@ -208,7 +217,7 @@ class Prying(PolicyBase):
         self.recognised: Problem | None = None
         self.plain: list[str] = []
 
-    def begin(self, context: Context) -> Stop | None:
+    def begin(self, context: WorldContext) -> Stop | None:
         """Collect all there is, and look it up."""
         self.recognised = None
         offered = list(self._offered(context))
@@ -219,26 +228,26 @@ class Prying(PolicyBase):
         self._actions = deque(self._plan(self.recognised) if self.recognised else ())
         return None
 
-    def _offered(self, context: Context) -> Iterator[Any]:
+    def _offered(self, context: WorldContext) -> Iterator[Any]:
         """What the context's methods give, errors too."""
         atom = min(context.model.atoms, key=str)
         for call in (context.observe, context.goal_observation, context.rng.getstate,
-                     lambda: context.ask([atom], AskPurpose.ENUMERATION),
+                     lambda: ask_atoms(context, [atom], AskPurpose.ENUMERATION),
                      lambda: context.propose(()),
-                     lambda: context.tell_apart(1),
+                     lambda: detect_instances(context, context.observe(), 1),
                      lambda: context.adopt_problem({}, ())):
             try:
                 yield call()
             except SightplanError as error:
                 yield (str(error), error.args, vars(error))
 
-    def decide(self, context: Context) -> Decision:
+    def decide(self, context: WorldContext) -> Decision:
         """Follow the plan."""
         if not self._actions:
             return Stop(StopReason.GAVE_UP)
         return Act(self._actions.popleft())
 
-    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+    def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
         """Pry into what the world says of an action."""
         self.seen += reachable(feedback)
         return None
@@ -266,10 +275,10 @@ class PryingAnswerer(AnswererBase):
         self.strangers: set[str] = set()
         self.recognised = 0
 
-    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+    def answer(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         """Reply to samples, in their order."""
-        self._note(reachable(desk, samples))
-        return [self._reply(sample, desk) for sample in samples]
+        self._note(reachable(context, samples))
+        return [self._reply(sample, context) for sample in samples]
 
     def _note(self, seen: Iterable[Any]) -> str:
         """Keep what may tell something; gives all texts as one."""
@@ -279,26 +288,28 @@ class PryingAnswerer(AnswererBase):
         self.strangers |= strangers(seen)
         return '\n'.join(words)
 
-    def _reply(self, sample: Sample, desk: Desk) -> SampleReply:
-        text = self._note(reachable(sample, *self._offered(sample, desk)))
+    def _reply(self, sample: Sample, context: Context) -> SampleReply:
+        text = self._note(reachable(sample, *self._offered(sample, context)))
         known = next((mark for mark in self._truths if mark in text), None)
         if known is None:
-            return desk.guess(sample)
+            return GUESS
         self.recognised += 1
         return self._truths[known]
 
-    def _offered(self, sample: Sample, desk: Desk) -> Iterator[Any]:
-        """What the desk's methods and the pictures give, errors too."""
+    def _offered(self, sample: Sample, context: Context) -> Iterator[Any]:
+        """What the context's methods and the pictures give, errors too."""
         pictures = [part for part in sample.parts if isinstance(part, Picture)]
         box = Region(Form.BOX, ((0.1, 0.1), (0.2, 0.2)))
         for call in (*(picture.load for picture in pictures),
                      *(picture.load_depth for picture in pictures if picture.load_depth),
-                     lambda: desk.guess(sample), lambda: desk.marked(sample, [box]),
-                     lambda: desk.read(sample, SampleReply('yes')),
-                     lambda: desk.ask([sample], 'ground', 'ask'),
-                     lambda: desk.compare(sample, 'both', True),
-                     lambda: desk.tell_apart(sample, 1),
-                     lambda: desk.read(replace(sample, id='another'), SampleReply('yes'))):
+                     context.rng.getstate, lambda: context.asking(sample),
+                     lambda: marked(sample, [box]), lambda: task_of(sample).prompt('ask'),
+                     lambda: task_of(sample).read(SampleReply('yes')),
+                     lambda: task_of(sample).shown(True, True),
+                     lambda: ask_samples(context, [sample], 'ground', 'ask'),
+                     lambda: compare_choices(context, sample, 'both', True),
+                     lambda: instances_in(context, sample, 1),
+                     lambda: context.asking(replace(sample, id='another'))):
             try:
                 yield call()
             except (SightplanError, AssertionError, KeyError, AttributeError) as error:

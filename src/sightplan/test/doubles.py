@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,19 +24,29 @@ from sightplan.model import (
     Feedback,
     FeedbackStatus,
     GroundingPrompt,
+    InputError,
     Observation,
     PlanningResult,
     PlanningStatus,
     PlanningTask,
     Problem,
     Question,
+    SeenThings,
     State,
     Verdict,
     WorldError,
 )
-from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.model.query import (
+    Deadline,
+    ModelByKind,
+    Query,
+    Reply,
+    Traits,
+    answers,
+    ask_in_batches,
+)
 from sightplan.planning.visual import BackendVisualPlanner
-from sightplan.queries import TextReply, YesNo, YesNoReply
+from sightplan.queries import DetectInstances, TextReply, YesNo, YesNoReply
 from sightplan.sweeps.batch import Batch, Outcome
 from sightplan.sweeps.work import Worker
 from sightplan.vlm.api import Generate
@@ -139,7 +149,40 @@ class MemoryWorld:
         return self.outcome
 
 
-class TruthGrounder:
+class Answering:
+    """Base of models that answer all yes/no questions about one observation by ``ground``."""
+
+    accepts = frozenset({YesNo, DetectInstances})
+    traits = Traits()
+    usage = None
+    model = ''
+
+    @property
+    def name(self) -> str:
+        return self.model
+
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        return ask_in_batches(queries, lambda batch: self._ask_batch(batch, deadline.timeout_s))
+
+    def _ask_batch(self, batch: list[Any], timeout_s: float | None) -> Sequence[Reply]:
+        first = batch[0]
+        if isinstance(first, DetectInstances):
+            return [self.tell_apart(first.observation, first.looks, timeout_s, first.instruction,
+                                    first.tries)]
+        return self.ground(first.observation, [query.question for query in batch], timeout_s,
+                           first.prompt)
+
+    def tell_apart(self, observation: Observation, looks: int = 1, timeout_s: float | None = None,
+                   instruction: str = '', tries: int = 1) -> SeenThings:
+        raise InputError('this double cannot find all things in a picture')
+
+    def ground(self, observation: Observation, questions: Sequence[Question],
+               timeout_s: float | None = None,
+               prompt: GroundingPrompt | None = None) -> list[Answer]:
+        raise AssertionError('nothing is asked')
+
+
+class TruthGrounder(Answering):
     """Answers from ground truth, with chosen answers replaced.
 
     ``change`` is called with (atom, true value, number of the call, from 0) and returns the
@@ -147,7 +190,6 @@ class TruthGrounder:
     """
 
     model = 'truth'
-    usage = None
 
     def __init__(self, world: MemoryWorld,
                  change: Callable[[Atom, bool, int], Verdict | None] | None = None) -> None:
@@ -170,7 +212,7 @@ class TruthGrounder:
         return answers
 
 
-class GuessingGrounder:
+class GuessingGrounder(Answering):
     """A model that sees what is in view, and makes something up about the rest.
 
     About an atom whose objects are all visible the answer is wrong with probability ``error``,
@@ -186,7 +228,6 @@ class GuessingGrounder:
     def __init__(self, world: MemoryWorld, guess: str = 'no', error: float = 0.0,
                  seed: int = 0) -> None:
         self._world, self._guess, self._error, self._seed = world, guess, error, seed
-        self.usage = None
         self.model = f'guessing {guess}, error {error:g}, seed {seed}'
         self.asked: list[tuple[Atom, ...]] = []
 

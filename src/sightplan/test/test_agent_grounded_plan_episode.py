@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from doubles import EventList
+from doubles import Answering, EventList
 from sightplan.agent import PolicyBase, make_policy, run_episode
 from sightplan.agent.methods.grounded_plan import elsewhere, is_inside, room_in, spread
 from sightplan.domains import load_domain
@@ -45,7 +45,7 @@ TABLE = {'a': (0.1, 'mug'), 'b': (0.3, 'mug'), 'c': (0.5, 'apple'), 't': (0.7, '
 MUGS = 'Put both mugs on the tray.'
 
 
-class Boxes:
+class Boxes(Answering):
     """World and eyes.
 
     Args:
@@ -63,7 +63,7 @@ class Boxes:
         refuses: a thing, by its key, that is seen where the first placing is refused.
     """
 
-    model, usage = 'eyes', None
+    model = 'eyes'
 
     def __init__(self, slips: int = 0, fails: int = 0, drops: str = '',
                  nudges: dict[str, float] | None = None, pushes: bool = False,
@@ -104,9 +104,6 @@ class Boxes:
         seen = tuple(Instance(f'seen_{k}', self.box(name), {TABLE[name][1]: self.unsure},
                               {'red': 1.0}) for k, name in enumerate(names))
         return SeenThings(seen, self.goal if instruction else '')
-
-    def ground(self, *_):
-        raise AssertionError('nothing is asked')
 
     def execute(self, action: Action) -> Feedback:
         self.sent.append(action)

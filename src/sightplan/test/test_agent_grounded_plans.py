@@ -1,4 +1,4 @@
-"""The methods whose plans point at the picture, at a desk that replies from a table."""
+"""The methods whose plans point at the picture, at a tools that replies from a table."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import pytest
 from sightplan.agent.grounded_plans import believed, staged
 from sightplan.agent.methods import decoupled, grounded_plan, set_of_marks
 from sightplan.grounding.instructions import Instance, Stage
-from sightplan.model import InputError
+from sightplan.model import InputError, SeenThings
+from sightplan.model.query import ModelByKind
 from sightplan.model.region import Form, Region
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.planning.symbolic import FastDownwardPlanner
+from sightplan.queries import DetectInstances, Generate, Locate, LocateReply, TextReply
 from sightplan.queries.marks import numbered
-from sightplan.runs.suite_parts import Unread
+from sightplan.runs.suite_parts import SuitePrompt, Unread
 from sightplan_suites.grounded_plan import reading
 
 
@@ -31,50 +33,67 @@ SEEN = (Instance('mug_1', box(0.1), {'mug': 1.0}, {'red': 1.0}),
 
 def sample(name: str, instruction: str) -> Sample:
     picture = Picture('p.png', lambda: np.zeros((480, 640, 3), np.uint8))
-    return Sample(name, 'short', 'scene', (picture, instruction), details={
+    one = Sample(name, 'short', 'scene', (picture, instruction), details={
         'instruction': instruction, 'image_size': [640, 480], 'coords': 'permille_xyxy'})
+    return replace(one, task=Task(one))
 
 
-class Desk:
-    """Replies from a table, and notes what it was asked."""
+class Task:
+    """What the suite offers for a sample: prompts that are only a name, and its reader."""
+
+    def __init__(self, one: Sample) -> None:
+        self._sample = one
+
+    def prompt(self, name):
+        return SuitePrompt(before=f'{self._sample.id} {name}')
+
+    def read(self, reply):
+        try:
+            return reading.read(reply.text, self._sample), ''
+        except Unread as unread:
+            return None, str(unread)
+
+
+class Tools:
+    """A context whose model replies from a table, and which notes what it was asked."""
 
     def __init__(self, planner: FastDownwardPlanner | None = None, **replies: str) -> None:
         self._planner, self._replies = planner, replies
         self.asked: list[object] = []
+        self.seen = SEEN
 
-    def ask(self, samples, prompt, suite_prompt):
-        self.asked += [(one.id, suite_prompt) for one in samples]
-        return [SampleReply(self._replies[one.id]) for one in samples]
-
-    def read(self, one, reply):
-        try:
-            return reading.read(reply.text, one), ''
-        except Unread as unread:
-            return None, str(unread)
-
-    def locate(self, one, settings, backend=''):
-        self.asked.append((one.target.text, one.target.form, settings.max_askings, backend))
-        if 'nothing' in one.target.text:
-            return SampleReply(regions=())
-        x = 0.1 if 'mug' in one.target.text else 0.6
-        return SampleReply(regions=(box(x) if one.target.form is Form.BOX
-                                    else Region(Form.POINT, ((x, 0.5),)),))
-
-    def marked(self, one, boxes):
-        self.asked.append(len(boxes))
-        return replace(one, parts=(*one.parts, 'marked'))
-
-    def tell_apart(self, one, looks, backend=''):
-        self.asked.append((one.cluster, looks, backend))
-        return SEEN
-
-    def propose_goal(self, one, seen, tries):
-        self.asked.append((one.id, [thing.name for thing in seen], tries))
-        return self._replies[one.id]
+    def asking(self, about, backend='', reason=None):
+        return Model(self, about, backend)
 
     def plan(self, task):
         assert self._planner is not None
         return self._planner.plan(task, 60.0)
+
+    def reply(self, one, backend, query):
+        if isinstance(query, DetectInstances):
+            self.asked.append((one.cluster, query.looks, backend))
+            return SeenThings(self.seen)
+        if isinstance(query, Locate):
+            self.asked.append((query.target.text, query.target.form, backend))
+            if 'nothing' in query.target.text:
+                return LocateReply(())
+            x = 0.1 if 'mug' in query.target.text else 0.6
+            return LocateReply((box(x) if query.target.form is Form.BOX
+                                else Region(Form.POINT, ((x, 0.5),)),))
+        self.asked.append(query.parts[0] if isinstance(query.parts[0], str) else one.id)
+        return TextReply(self._replies[one.id])
+
+
+class Model(ModelByKind):
+    accepts = frozenset({DetectInstances, Locate, Generate})
+    name, timeout_s = 'table', None
+
+    def __init__(self, tools: Tools, about: Sample, backend: str) -> None:
+        self._tools, self._about, self._backend = tools, about, backend
+        self.backend = 'scripted'
+
+    def ask(self, queries, deadline):
+        return [self._tools.reply(self._about, self._backend, query) for query in queries]
 
 
 def actions(reply: SampleReply) -> list[dict]:
@@ -93,9 +112,9 @@ STEPS = json.dumps({'actions': [{'action': 'grasp', 'target': 'the red mug'},
 
 
 def test_decoupled_looks_for_what_the_planner_names() -> None:
-    desk = Desk(a=STEPS, b='no idea')
+    tools = Tools(a=STEPS, b='no idea')
     answerer = decoupled.Answerer(decoupled.Settings(grasps='embedded', places='openai model=m'))
-    first, second = answerer.answer([sample('a', 'x'), sample('b', 'y')], desk)
+    first, second = answerer.answer([sample('a', 'x'), sample('b', 'y')], tools)
     assert actions(first) == [
         {'action': 'grasp', 'target': 'the red mug', 'bbox': [0.1, 0.4, 0.2, 0.5]},
         {'action': 'Place', 'target': 'the tray', 'point': [0.6, 0.5]},
@@ -103,23 +122,23 @@ def test_decoupled_looks_for_what_the_planner_names() -> None:
         {'action': 'wipe', 'target': 'the table', 'bbox': [0.6, 0.4, 0.7, 0.5]}]
     assert first.text == STEPS, 'what the planner wrote'
     assert second.unread == 'no JSON list of actions'
-    assert desk.asked == [
-        ('a', 'steps'), ('b', 'steps'), ('the red mug', Form.BOX, 1, 'embedded'),
-        ('the tray', Form.POINT, 1, 'openai model=m'), ('nothing', Form.BOX, 1, 'embedded'),
-        ('the table', Form.BOX, 1, 'embedded')]
+    assert tools.asked == [
+        'a steps', 'b steps', ('the red mug', Form.BOX, 'embedded'),
+        ('the tray', Form.POINT, 'openai model=m'), ('nothing', Form.BOX, 'embedded'),
+        ('the table', Form.BOX, 'embedded')]
 
 
 def test_marks_stand_for_places() -> None:
     said = json.dumps([{'action': 'grasp', 'target': '2'}, {'action': 'PLACE', 'target': 'mark 3'},
                        {'action': 'open', 'target': '9'}])
-    desk = Desk(a=said, b=said)
+    tools = Tools(a=said, b=said)
     answerer = set_of_marks.Answerer(set_of_marks.Settings())
-    first, _ = answerer.answer([sample('a', 'x'), sample('b', 'y')], desk)
+    first, _ = answerer.answer([sample('a', 'x'), sample('b', 'y')], tools)
     assert actions(first) == [
         {'action': 'grasp', 'target': '2', 'bbox': [0.3, 0.4, 0.4, 0.5]},
         {'action': 'PLACE', 'target': 'mark 3', 'point': [0.65, 0.45]},
         {'action': 'open', 'target': '9'}]
-    assert desk.asked.count(('scene', 1, 'embedded')) == 1, 'a picture is marked once'
+    assert tools.asked.count(('scene', 1, 'embedded')) == 1, 'a picture is marked once'
 
 
 def test_marks_are_drawn() -> None:
@@ -132,46 +151,45 @@ def test_marks_are_drawn() -> None:
 
 def test_instances_are_planned_for() -> None:
     with FastDownwardPlanner() as planner:
-        desk = Desk(planner)
+        tools = Tools(planner)
         answerer = grounded_plan.Answerer(grounded_plan.SampleSettings(looks=2))
         both, tidy, fork = answerer.answer([
             sample('a', 'Put both red mugs onto the tray.'), sample('b', 'Tidy up!'),
-            sample('c', 'Put the fork onto the tray.')], desk)
+            sample('c', 'Put the fork onto the tray.')], tools)
     boxes = sorted(step['bbox'] for step in actions(both) if step['action'] == 'grasp')
     assert boxes == [[0.1, 0.4, 0.2, 0.5], [0.3, 0.4, 0.4, 0.5]]
     assert both.probability == 1.0
     assert "'tidy'" in tidy.unread
     assert '0 fork seen' in fork.unread
-    assert desk.asked == [('scene', 2, '')], 'it looks once at a picture, and says nothing'
+    assert tools.asked == [('scene', 2, '')], 'it looks once at a picture, and says nothing'
 
 
 def test_a_plan_about_doubtful_things_is_not_given() -> None:
     with FastDownwardPlanner() as planner:
-        desk = Desk(planner)
-        desk.tell_apart = lambda one, looks, backend='': (  # type: ignore[method-assign]
-            replace(SEEN[0], categories={'mug': 0.6}), SEEN[2])
+        tools = Tools(planner)
+        tools.seen = replace(SEEN[0], categories={'mug': 0.6}), SEEN[2]
         answerer = grounded_plan.Answerer(grounded_plan.SampleSettings(accept=0.7))
-        reply, = answerer.answer([sample('a', 'Put the mug onto the tray.')], desk)
+        reply, = answerer.answer([sample('a', 'Put the mug onto the tray.')], tools)
     assert 'right with 0.600 only' in reply.unread
 
 
 def test_a_model_says_what_is_meant_by_number() -> None:
     with FastDownwardPlanner() as planner:
-        desk = Desk(planner, a='{"stages": [{"put": [{"thing": 2, "into": 3}]}]}')
+        tools = Tools(planner, a='{"stages": [{"put": [{"thing": 2, "into": 3}]}]}')
         answerer = grounded_plan.Answerer(
             grounded_plan.SampleSettings(reader='model', proposals=4))
-        reply, = answerer.answer([sample('a', 'Clear away what I drank from.')], desk)
+        reply, = answerer.answer([sample('a', 'Clear away what I drank from.')], tools)
     assert [step.get('bbox') for step in actions(reply)] == [[0.3, 0.4, 0.4, 0.5], None]
-    assert desk.asked == [('scene', 3, ''), ('a', ['mug_1', 'mug_2', 'tray_1'], 4)]
+    assert tools.asked == [('scene', 3, ''), 'a']
 
 
 def test_samples_without_an_instruction_are_asked() -> None:
     plain = replace(sample('a', 'x'), details={})
     for kind in (grounded_plan, decoupled, set_of_marks):
-        desk = Desk(a='yes')
-        reply, = kind.Answerer(kind.Settings()).answer([plain], desk)
+        tools = Tools(a='yes')
+        reply, = kind.Answerer(kind.Settings()).answer([plain], tools)
         assert reply.text == 'yes'
-        assert desk.asked == [('a', 'ask')]
+        assert tools.asked == ['a ask']
 
 
 def test_what_is_no_drawer_is_not_opened() -> None:

@@ -15,7 +15,7 @@ from doubles import (
     pantry_view,
     spec_of,
 )
-from sightplan.agent import PolicyBase, Stop, make_policy, run_episode
+from sightplan.agent import PolicyBase, Stop, ask_atoms, make_policy, run_episode
 from sightplan.metrics import EpisodeScorer, measures
 from sightplan.model import (
     Action,
@@ -226,8 +226,8 @@ def test_a_method_that_asks_about_what_is_out_of_view_is_stopped():
         def begin(self, context):
             look = context.observe()
             seen, hidden = Atom('isopen', ('left',)), Atom('at', ('apple', 'left'))
-            context.ask([seen], AskPurpose.ENUMERATION, observation=look)
-            context.ask([seen, hidden], AskPurpose.ENUMERATION, observation=look)
+            ask_atoms(context, [seen], AskPurpose.ENUMERATION, observation=look)
+            ask_atoms(context, [seen, hidden], AskPurpose.ENUMERATION, observation=look)
     world, events = MemoryWorld(DOMAIN, pantry_view), EventList()
     grounder = TruthGrounder(world)
     ended = run_episode(spec_of(APPLE), Curious(), world, grounder, SearchPlanner(DOMAIN), events,
@@ -287,7 +287,7 @@ class Pretending(PolicyBase):
         hidden = [atom for atom in context.model.atoms if not seen.in_view(atom)]
         assert hidden
         try:
-            self.answers = context.ask(hidden, AskPurpose.ENUMERATION,
+            self.answers = ask_atoms(context, hidden, AskPurpose.ENUMERATION,
                                        observation=self._look(seen))
         except InputError as error:
             self.error = str(error)

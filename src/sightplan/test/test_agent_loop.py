@@ -4,10 +4,20 @@ import logging
 
 import pytest
 
-from doubles import EventList, MemoryWorld, SearchPlanner, TruthGrounder, spec_of
-from sightplan.agent import Act, Limits, PolicyBase, Stop, Withhold, run_episode
+from doubles import Answering, EventList, MemoryWorld, SearchPlanner, TruthGrounder, spec_of
+from sightplan.agent import (
+    Act,
+    Limits,
+    PolicyBase,
+    Stop,
+    Withhold,
+    ask_atoms,
+    plan_from,
+    run_episode,
+)
 from sightplan.model import (
     Action,
+    Answer,
     Asked,
     AskPurpose,
     Atom,
@@ -24,6 +34,7 @@ from sightplan.model import (
     PlanningStatus,
     Stepped,
     StopReason,
+    Verdict,
     WorldError,
 )
 
@@ -70,8 +81,8 @@ def raising(error):
 
 def test_events_tell_the_story_in_order():
     def begin(context):
-        context.ask([Atom('clear', ('r',))], AskPurpose.ENUMERATION)
-        context.plan(frozenset())
+        ask_atoms(context, [Atom('clear', ('r',))], AskPurpose.ENUMERATION)
+        plan_from(context, frozenset())
         context.believe(frozenset(), {Atom('clear', ('r',)): .5})
     ended, events, _ = episode(Script(Act(MOVE), begin=begin))
     assert [type(e) for e in events.events] == [
@@ -159,7 +170,8 @@ def test_a_crashed_planner_is_infrastructure():
     class Crashing:
         def plan(self, task, timeout_s):
             return PlanningResult(PlanningStatus.CRASHED, message='signal 11')
-    ended, events, _ = episode(Script(begin=lambda c: c.plan(frozenset())), planner=Crashing())
+    ended, events, _ = episode(Script(begin=lambda c: plan_from(c, frozenset())),
+                               planner=Crashing())
     assert ended.reason is StopReason.ERROR and 'signal 11' in ended.message
     assert len(events.of(Planned)) == 1
 
@@ -173,7 +185,7 @@ def test_cancelling_ends_the_episode_at_the_next_use_of_a_port(calls):
         return len(polls) > calls
 
     def begin(context):
-        context.ask([Atom('clear', ('r',))], AskPurpose.ENUMERATION)
+        ask_atoms(context, [Atom('clear', ('r',))], AskPurpose.ENUMERATION)
     ended, _, world = episode(Script(Act(MOVE), Act(MOVE), begin=begin), cancelled=cancelled)
     if calls < 5:
         assert ended.reason is StopReason.CANCELLED and not ended.reason.scored
@@ -234,8 +246,8 @@ def test_stages_are_timed_with_the_given_clock():
         return now[0]
 
     def begin(context):
-        context.ask([Atom('clear', ('r',))], AskPurpose.GOAL)
-        context.plan(frozenset())
+        ask_atoms(context, [Atom('clear', ('r',))], AskPurpose.GOAL)
+        plan_from(context, frozenset())
     ended, events, _ = episode(Script(Act(MOVE), begin=begin), clock=tick)
     assert ended.timings_s == {'reset': 1., 'observe': 1., 'ground': 1., 'plan': 1.,
                                'propose': 0., 'act': 1.}
@@ -246,12 +258,12 @@ def test_stages_are_timed_with_the_given_clock():
 def test_limits_reach_grounder_and_planner():
     seen = {}
 
-    class Grounder:
-        model, usage = 'm', None
+    class Grounder(Answering):
+        model = 'm'
 
         def ground(self, observation, questions, timeout_s=None, prompt=None):
             seen['ground'] = timeout_s
-            return []
+            return [Answer(questions[0].atom, Verdict.YES)]
 
     class Planner:
         def plan(self, task, timeout_s):
@@ -259,8 +271,8 @@ def test_limits_reach_grounder_and_planner():
             return PlanningResult(PlanningStatus.UNSOLVABLE)
 
     def begin(context):
-        context.ask([], AskPurpose.GOAL)
-        context.plan(frozenset())
+        ask_atoms(context, [Atom('clear', ('r',))], AskPurpose.GOAL)
+        plan_from(context, frozenset())
     episode(Script(begin=begin), grounder=Grounder(), planner=Planner(),
             limits=Limits(ground_s=3., plan_s=4.))
     assert seen == {'ground': 3., 'plan': 4.}
@@ -270,7 +282,7 @@ def test_questions_are_worded_by_the_domain_and_expectations_go_along():
     atoms = [Atom('clear', ('r',)), Atom('on', ('r', 'g'))]
 
     def begin(context):
-        context.ask(atoms, AskPurpose.PRECONDITION, [True, None], MOVE)
+        ask_atoms(context, atoms, AskPurpose.PRECONDITION, [True, None], MOVE)
     _, events, world = episode(Script(begin=begin))
     [asked] = events.of(Asked)
     assert [q.text for q in asked.questions] == [world.domain.question(a).text for a in atoms]
@@ -281,15 +293,15 @@ def test_questions_are_worded_by_the_domain_and_expectations_go_along():
 
 def test_expectations_must_fit_the_questions():
     ended, _, _ = episode(Script(
-        begin=lambda c: c.ask([Atom('clear', ('r',))], AskPurpose.GOAL, [True, False])))
+        begin=lambda c: ask_atoms(c, [Atom('clear', ('r',))], AskPurpose.GOAL, [True, False])))
     assert ended.reason is StopReason.ERROR and 'expectations' in ended.message
 
 
 def test_a_given_look_is_used_and_not_taken_again():
     def begin(context):
         look = context.observe()
-        context.ask([Atom('clear', ('r',))], AskPurpose.GOAL, observation=look)
-        context.ask([Atom('clear', ('g',))], AskPurpose.GOAL, observation=look)
+        ask_atoms(context, [Atom('clear', ('r',))], AskPurpose.GOAL, observation=look)
+        ask_atoms(context, [Atom('clear', ('g',))], AskPurpose.GOAL, observation=look)
     _, events, world = episode(Script(begin=begin))
     assert world.observations == 1
     assert events.of(Asked)[0].observation is events.of(Asked)[1].observation

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from doubles import (
+    Answering,
     EventList,
     MemoryWorld,
     TalkingBackend,
@@ -48,7 +49,7 @@ EXECUTED, REJECTED, INVALID = (FeedbackStatus.EXECUTED, FeedbackStatus.REJECTED,
                                FeedbackStatus.INVALID)
 
 
-class NoPlanner:
+class NoPlanner(Answering):
     """Neither answers nor plans."""
 
     def ground(self, *arguments):

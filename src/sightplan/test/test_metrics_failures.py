@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doubles import (
+    Answering,
     GuessingGrounder,
     MemoryWorld,
     ScriptedPlanner,
@@ -432,8 +433,8 @@ def test_what_breaks_down_is_infrastructure():
     assert 'the camera is gone' in failed(line, 'infrastructure', 1, stop='error')['text']
     assert not measures.scored(line)
 
-    class Down:
-        model, usage = 'down', None
+    class Down(Answering):
+        model = 'down'
 
         def ground(self, *_, **__):
             raise BackendError('no answer after 5 tries')

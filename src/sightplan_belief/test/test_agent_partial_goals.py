@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from doubles import EventList, spec_of
+from doubles import Answering, EventList, spec_of
 from sightplan.agent import make_policy, run_episode
 from sightplan.domains import load_domain
 from sightplan.model import Answer, Atom, Planned, Stepped, StopReason, Verdict
@@ -25,7 +25,7 @@ WHOLE = next(problem for problem in SLIDING.split_problems('geoms')
 PARTIAL = dataclasses.replace(WHOLE, goal=WHOLE.goal[:2], optimal_length=None, plans={})
 
 
-class Reader:
+class Reader(Answering):
     """Reads the true board, but for pieces that it takes to be elsewhere."""
 
     model = 'reader'

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from doubles import MemoryWorld, SearchPlanner, TruthGrounder, spec_of
+from doubles import Answering, MemoryWorld, SearchPlanner, TruthGrounder, spec_of
 from episode_events import Tally, TallyReply
 from replay_doubles import EpisodeDouble, Keeper
 from report_cases import write_run
@@ -38,12 +38,12 @@ from test_report_page import HOSTILE, Reader
 GOAL = ('incolumn r,c2', 'incolumn g,c2', 'on g,r', 'clear g')
 
 
-class Truth:
+class Truth(Answering):
     """A grounder that gives probabilities and a text with each answer."""
 
     def __init__(self, grounder, text=''):
         self._grounder, self._text = grounder, text
-        self.model, self.usage = grounder.model, None
+        self.model = grounder.model
 
     def ground(self, *arguments, **more):
         answers = self._grounder.ground(*arguments, **more)

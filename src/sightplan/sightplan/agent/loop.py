@@ -8,17 +8,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from sightplan.agent.policy import Act, Context, Decision, Forfeit, Policy, Stop
+from sightplan.agent.context import LOOK, AskedModel, Reason, WorldContext
+from sightplan.agent.policy import Act, Decision, Forfeit, Policy, Stop
 from sightplan.agent.registry import check_reads_goal
 from sightplan.agent.worlds import WorldWrapper, with_rules
 from sightplan.model import (
-    BARE,
     Action,
-    Answer,
     Asked,
-    AskPurpose,
     Atom,
     Belief,
     BeliefUpdated,
@@ -32,7 +30,6 @@ from sightplan.model import (
     Feedback,
     FeedbackStatus,
     GoalAdopted,
-    Grounder,
     InputError,
     Literal,
     ModelKnown,
@@ -50,13 +47,11 @@ from sightplan.model import (
     Proposal,
     Proposed,
     Recorder,
-    SeenThings,
     SightplanError,
     State,
     Stepped,
     StopReason,
     SymbolicPlanner,
-    Usage,
     VisualPlanner,
     VisualTask,
     World,
@@ -66,10 +61,19 @@ from sightplan.model import (
 )
 from sightplan.model.journal import StorageError
 from sightplan.model.logged import without_seed
-from sightplan.model.query import start_episode
+from sightplan.model.query import (
+    Deadline,
+    Model,
+    Query,
+    Reply,
+    Traits,
+    start_episode,
+    traits_of,
+)
 from sightplan.model.redaction import without_secrets
+from sightplan.model.sample import Sample
 from sightplan.model.sealing import sealed
-from sightplan.queries import DetectInstances, answered
+from sightplan.queries import DetectInstances, YesNo
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain, InstantiatedModel
@@ -97,9 +101,9 @@ class Limits:
 
 
 class _Session:
-    """One episode's view of the ports, with its stopwatch; what the Context of the policy does."""
+    """One episode's view of the ports, with its stopwatch; behind the policy's WorldContext."""
 
-    def __init__(self, spec: EpisodeSpec, world: WorldWrapper, grounder: Grounder,
+    def __init__(self, spec: EpisodeSpec, world: WorldWrapper, grounder: Model,
                  planner: SymbolicPlanner, visual_planner: VisualPlanner | None,
                  recorder: Recorder, domain: Domain, policy: Policy,
                  cancelled: Callable[[], bool], limits: Limits, clock: Clock) -> None:
@@ -123,12 +127,12 @@ class _Session:
             ('reset', 'observe', 'ground', 'plan', 'propose', 'act'), 0.0)
         self._full_spec = spec
         self._world, self._grounder, self._planner = world, grounder, planner
-        self._visual_planner, self._prompt = visual_planner, policy.prompt
+        self._visual_planner, self.prompt = visual_planner, policy.prompt
         self._proposed_at: list[Observation] = []
         self._in_view: dict[int, tuple[str, ...] | None] = {}  # by the stamp of each observation
         self._recorder = recorder
         self._known: dict[type, EpisodeEvent] = {}  # the last of each kind of adopted knowledge
-        self._cancelled, self._limits, self._clock = cancelled, limits, clock
+        self._cancelled, self.limits, self._clock = cancelled, limits, clock
         self._started = clock()
         self._model: InstantiatedModel | None = None
 
@@ -138,12 +142,11 @@ class _Session:
 
     @property
     def answering_model(self) -> str:
-        return without_seed(self._grounder.model)
+        return without_seed(self._grounder.name)
 
     @property
     def answering_prompt(self) -> str:
-        reads = getattr(self._grounder, 'reads_prompt', True)
-        return self.domain.prompt_id(self._prompt) if reads else ''
+        return self.domain.prompt_id(self.prompt) if traits_of(self._grounder).prompt else ''
 
     @property
     def model(self) -> InstantiatedModel:
@@ -204,23 +207,14 @@ class _Session:
             self._known[type(event)] = event
             self.record(event)
 
-    def tell_apart(self, looks: int, observation: Observation | None = None,
-                   instruction: str = '', tries: int = 1) -> SeenThings:
-        if observation is None:
-            observation = self.observe()
-        tell_apart = getattr(self._grounder, 'tell_apart', None)
-        if tell_apart is None:
-            raise InputError(f'{type(self._grounder).__name__} cannot find the things of a '
-                             'picture (choose a method that asks questions)')
-        before, spent = self.timings_s['ground'], _usage(self._grounder)
-        with self._stage('ground'):
-            told: SeenThings = tell_apart(observation, looks, self._limits.ground_s,
-                                          instruction, tries)
-        self.record(Asked(
-            observation, (DetectInstances(observation, looks, instruction, tries),), (told,),
-            seconds=self.timings_s['ground'] - before, model=told.model or self._grounder.model,
-            usage=used_between(spent, _usage(self._grounder))))
-        return told
+    def asking(self, about: Observation | Sample, backend: str = '',
+               reason: Reason = LOOK) -> AskedModel:
+        if backend:
+            raise InputError('an episode has one model; leave the backend out')
+        if isinstance(about, Sample):
+            raise InputError('an episode has no samples; ask about an observation')
+        model: AskedModel = sealed(AskedModel, _AskedAbout(self, about, reason))
+        return model
 
     def _as_observed(self, observation: Observation) -> Observation:
         """An observation that the policy gives back, with what the world said is in view."""
@@ -232,30 +226,30 @@ class _Session:
             return observation
         return replace(observation, visible_objects=visible)
 
-    def ask(self, atoms: Sequence[Atom], purpose: AskPurpose,
-            expected: Sequence[bool | None] | None = None, action: Action | None = None,
-            observation: Observation | None = None, memory: str = '') -> tuple[Answer, ...]:
-        observation = (self.observe() if observation is None
-                       else self._as_observed(observation))
-        hidden = next((atom for atom in atoms if not observation.in_view(atom)), None)
-        if hidden is not None:  # an answer could only be a guess, or a leak
-            raise InputError(f'{hidden}: asked about a picture in which not all its objects are '
-                             f'in view (ask only where Observation.in_view)')
-        questions = tuple(self.domain.question(atom) for atom in atoms)
-        expectations = tuple(expected) if expected is not None else (None,) * len(questions)
-        if len(expectations) != len(questions):
-            raise ValueError(f'{len(expectations)} expectations for {len(questions)} questions')
-        prompt = (self.domain.grounding_prompt(self._prompt, memory, self.problem)
-                  if self._prompt else BARE)
-        before, spent = self.timings_s['ground'], _usage(self._grounder)
+    def ask(self, about: Observation, reason: Reason, queries: Sequence[Query[Any]],
+            deadline: Deadline) -> list[Reply]:
+        """Ask the model about an observation of the episode, and record it.
+
+        Raises:
+            InputError: the observation is none of this episode, or a question is about what is
+                out of view; or the model answers no such queries.
+            SightplanError: see ``Model.ask``.
+        """
+        observation = self._as_observed(about)
+        asked = tuple(_about(query, about, observation) for query in queries)
+        before, spent = self.timings_s['ground'], self._grounder.usage
+        timeout_s = self.limits.ground_s if deadline.timeout_s is None else deadline.timeout_s
         with self._stage('ground'):
-            answers = tuple(self._grounder.ground(observation, questions, self._limits.ground_s,
-                                                  prompt))
-        self.record(answered(observation, questions, answers, expectations, purpose, action,
-                             self.timings_s['ground'] - before, self._grounder.model,
-                             prompt_id(prompt.name, prompt.sha256),
-                             used_between(spent, _usage(self._grounder)), memory, words=prompt))
-        return answers
+            replies = self._grounder.ask(asked, replace(deadline, timeout_s=timeout_s))
+        name = next((reply.model for reply in replies if reply.model), '') or self._grounder.name
+        self.record(Asked(observation, asked, tuple(replies), reason.expected, reason.purpose,
+                          reason.action, self.timings_s['ground'] - before, name, reason.prompt,
+                          used_between(spent, self._grounder.usage), reason.memory))
+        return replies
+
+    @property
+    def asked_model(self) -> Model:
+        return self._grounder
 
     def propose(self, history: Sequence[PastStep],
                 observation: Observation | None = None) -> Proposal:
@@ -263,28 +257,26 @@ class _Session:
             raise InputError('the method lets a vision-language model plan, but none was given')
         if observation is None:
             observation = self.observe()
-        window = min(self.domain.prompts.window(self._prompt), len(self._proposed_at),
+        window = min(self.domain.prompts.window(self.prompt), len(self._proposed_at),
                      len(history))
         task = VisualTask(
-            self.problem, self._prompt, tuple(history), self.spec.stop_at_goal,
+            self.problem, self.prompt, tuple(history), self.spec.stop_at_goal,
             tuple(self._proposed_at[len(self._proposed_at) - window:]),
             self.goal_observation() if self.spec.pictured_goal else None)
         self._proposed_at.append(observation)
-        before, spent = self.timings_s['propose'], _usage(self._visual_planner)
+        before, spent = self.timings_s['propose'], self._visual_planner.usage
         with self._stage('propose'):
-            proposal = self._visual_planner.propose(observation, task, self._limits.propose_s)
+            proposal = self._visual_planner.propose(observation, task, self.limits.propose_s)
         proposal = replace(proposal, seconds=self.timings_s['propose'] - before)
         self.record(Proposed(observation, proposal,
-                             prompt_id(self._prompt, proposal.prompt_sha256),
-                             used_between(spent, _usage(self._visual_planner)),
+                             prompt_id(self.prompt, proposal.prompt_sha256),
+                             used_between(spent, self._visual_planner.usage),
                              tuple(history)))
         return proposal
 
-    def plan(self, state: State, search: str = '') -> PlanningResult:
-        task = PlanningTask(self.problem.domain_pddl or self.domain.pddl,
-                            self.domain.write_problem(self.problem, state), search)
+    def plan(self, task: PlanningTask) -> PlanningResult:
         with self._stage('plan'):
-            result = self._planner.plan(task, self._limits.plan_s)
+            result = self._planner.plan(task, self.limits.plan_s)
         self.record(Planned(result))
         if result.status is PlanningStatus.CRASHED:
             raise PlannerError(f'the planner crashed: {result.message or "no message"}')
@@ -326,8 +318,8 @@ class _Session:
     def _stage(self, stage: str) -> Iterator[None]:
         if self._cancelled():
             raise CancelledError(f'cancelled before {stage}')
-        if self._limits.episode_s is not None and self.seconds > self._limits.episode_s:
-            raise DeadlineError(f'the episode took longer than {self._limits.episode_s:g} s')
+        if self.limits.episode_s is not None and self.seconds > self.limits.episode_s:
+            raise DeadlineError(f'the episode took longer than {self.limits.episode_s:g} s')
         before = self._clock()
         try:
             yield
@@ -335,8 +327,50 @@ class _Session:
             self.timings_s[stage] += self._clock() - before
 
 
-def _usage(model: Grounder | VisualPlanner) -> Usage | None:
-    return model.usage
+class _AskedAbout:
+    """The model, asked about one observation; contract in ``agent.context.AskedModel``."""
+
+    backend = ''
+    usage = None
+
+    def __init__(self, session: _Session, about: Observation, reason: Reason) -> None:
+        self._session, self._about, self._reason = session, about, reason
+
+    @property
+    def accepts(self) -> frozenset[type[Query[Any]]]:
+        return self._session.asked_model.accepts
+
+    @property
+    def traits(self) -> Traits:
+        return traits_of(self._session.asked_model)
+
+    @property
+    def name(self) -> str:
+        return self._session.answering_model
+
+    @property
+    def timeout_s(self) -> float | None:
+        return self._session.limits.ground_s
+
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        return self._session.ask(self._about, self._reason, queries, deadline)
+
+
+def _about(query: Query[Any], about: Observation, observed: Observation) -> Query[Any]:
+    """A query about an observation, as the world said what is in view there.
+
+    Raises:
+        InputError: it is about another observation, or about what is out of view.
+    """
+    if not isinstance(query, YesNo | DetectInstances):
+        return query
+    if query.observation is not about:
+        raise InputError('a question is about another observation than the model is asked about')
+    if isinstance(query, YesNo) and not observed.in_view(query.question.atom):
+        # an answer could only be a guess, or a leak
+        raise InputError(f'{query.question.atom}: asked about a picture in which not all its '
+                         'objects are in view (ask only where Observation.in_view)')
+    return query if observed is about else replace(query, observation=observed)
 
 
 def _drive(policy: Policy, session: _Session) -> Stop:
@@ -344,7 +378,7 @@ def _drive(policy: Policy, session: _Session) -> Stop:
     session.reset()
     if session.spec.pictured_goal:
         check_reads_goal(session.spec.method, policy)
-    context: Context = sealed(Context, session)
+    context: WorldContext = sealed(WorldContext, session)
     stop = session.at_goal() or _returned(policy, 'begin', policy.begin(context), _MAY_STOP)
     while stop is None:
         if session.steps >= session.spec.max_actions:
@@ -387,7 +421,7 @@ def _is_true(cancelled: Callable[[], bool]) -> bool:
         return False
 
 
-def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Grounder,
+def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Model,
                 planner: SymbolicPlanner, recorder: Recorder, domain: Domain, *,
                 visual_planner: VisualPlanner | None = None,
                 goal_reached: Callable[[], bool] | None = None,
@@ -404,7 +438,8 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Groun
         spec: problem, seed, budget and failure probability.
         policy: the method, see ``make_policy``.
         world: is reset to the problem.
-        grounder: answers the policy's questions.
+        grounder: the model that answers the policy's questions; its replies to yes/no questions
+            are ``Answer``, see ``grounding.BackendGrounder``.
         planner: finds its plans.
         recorder: takes all events, in order, from this thread.
         domain: the problem's domain.

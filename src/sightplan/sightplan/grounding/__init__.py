@@ -1,8 +1,8 @@
 """From pixels to what a model says: asking it, and reading its answers."""
 
-from sightplan.grounding.backend_grounder import BackendGrounder
+from sightplan.grounding.backend_grounder import BackendGrounder, why_unable
 from sightplan.queries.parsing import PARSERS, parse_prefix, parse_yes_no
 
 __all__ = [
-    'BackendGrounder', 'parse_prefix', 'parse_yes_no', 'PARSERS',
+    'BackendGrounder', 'parse_prefix', 'parse_yes_no', 'PARSERS', 'why_unable',
 ]

@@ -1,4 +1,4 @@
-"""The port Grounder over a model.
+"""A model whose answers to yes/no questions are read, and which tells things apart.
 
 A model that replies in free text can be asked for all that a picture shows at once, where the
 prompt says so (``GroundingPrompt.reading``): then the domain's module ``readings`` reads its
@@ -9,6 +9,7 @@ None if the reply cannot be read. A model that only answers yes/no questions is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -36,52 +37,95 @@ from sightplan.model.query import (
     Deadline,
     Model,
     Part,
+    Query,
+    Reply,
     ask_all,
+    ask_in_batches,
     ask_one,
     can_ask,
     part_name,
     traits_of,
 )
-from sightplan.queries import Detect, Generate, TextReply, YesNoReply, yes_no_queries
+from sightplan.queries import (
+    Detect,
+    DetectInstances,
+    Generate,
+    TextReply,
+    YesNo,
+    YesNoReply,
+    yes_no_queries,
+)
 from sightplan.queries.parsing import Parser, parse_yes_no, rates_answer
-from sightplan.vlm.api import ModelUser, backend_class, backends_that_answer, check_backend
+from sightplan.vlm.api import backend_class, backends_that_answer, check_backend
+from sightplan.vlm.wrapping import Kind, Wrapper
 
 
-class BackendGrounder(ModelUser):
-    """Ask a model all questions in one batch and read its replies.
+class BackendGrounder(Wrapper):
+    """A model whose replies to yes/no questions are read: to a ``YesNo`` it gives an ``Answer``.
 
-    Probabilities are passed on as the model gave them; where it gave none there are none. One
-    reply about a whole picture serves all questions about it that follow each other.
+    All questions about one observation go to the model in one batch. Probabilities are passed on
+    as the model gave them; where it gave none there are none. One reply about a whole picture
+    serves all questions about it that follow each other.
     """
 
-    def __init__(self, model: Model, parse: Parser = parse_yes_no, *,
-                 partial: bool = False) -> None:
+    def __init__(self, model: Model, parse: Parser = parse_yes_no) -> None:
         """Wrap a model.
 
         Args:
             model: see ``sightplan.vlm.api.make_backend``.
             parse: reads replies.
-            partial: whether answers to some questions are of use where others fail.
         """
         super().__init__(model)
-        self._partial = partial
         self._parse = parse
         self._last: tuple[object, TextReply] | None = None
 
     @property
-    def reads_prompt(self) -> bool:
-        """Whether answers depend on the prompt around the questions."""
-        return traits_of(self._model).prompt
+    def accepts(self) -> frozenset[Kind]:
+        """What the model answers, and ``DetectInstances`` if it can ``Detect``."""
+        more = frozenset({DetectInstances} if can_ask(self.inner, Detect) else ())
+        return self.inner.accepts | more
+
+    @property
+    def model(self) -> str:
+        """Exact name and version of the model that answers."""
+        return self.inner.name
+
+    def part_name(self, kind: Kind) -> str:
+        """Exact name of what answers a kind; contract in ``HasParts``."""
+        return super().part_name(Detect if kind is DetectInstances else kind)
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Forget what was read, and tell the model; contract in the base class."""
         self._last = None
         super().start_episode(episode_id, split)
 
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        """Ask the model; contract in ``Model``, but for the replies to yes/no questions."""
+        if not any(isinstance(query, YesNo | DetectInstances) for query in queries):
+            return self.inner.ask(queries, deadline)
+        return ask_in_batches(queries, lambda batch: self._ask_batch(batch, deadline))
+
+    def _ask_batch(self, batch: Sequence[Query[Any]], deadline: Deadline) -> Sequence[Reply]:
+        match batch[0]:
+            case YesNo() as first:
+                return self._answers(first.observation, [
+                    query.question for query in batch if isinstance(query, YesNo)],
+                    deadline, first.prompt)
+            case DetectInstances() as query:
+                return [self.tell_apart(query.observation, query.looks, deadline.timeout_s,
+                                        query.instruction, query.tries)]
+        return self.inner.ask(batch, deadline)
+
     def ground(self, observation: Observation, questions: Sequence[Question],
                timeout_s: float | None = None,
                prompt: GroundingPrompt | None = None) -> list[Answer]:
-        """Answer all questions about one image, in order; contract in the port.
+        """Answer all questions about one image, in order, in one batch.
+
+        Args:
+            observation: what the model sees.
+            questions: what is asked.
+            timeout_s: wall-clock limit [s]; None for the model's own.
+            prompt: the words around the questions; None: the bare questions.
 
         Raises:
             BackendError: the model failed, or broke its contract (wrong number of replies, a
@@ -92,15 +136,19 @@ class BackendGrounder(ModelUser):
                 nothing that reads it, or there is nothing to be seen; or the model was made for
                 the questions of one domain, and a question is none of them.
         """
+        return self._answers(observation, questions, Deadline(timeout_s), prompt or BARE)
+
+    def _answers(self, observation: Observation, questions: Sequence[Question],
+                 deadline: Deadline, prompt: GroundingPrompt) -> list[Answer]:
+        """Answers to questions about one image; raises as ``ground`` does."""
         if not questions:
             return []
         self._check_questions(questions)
-        prompt = prompt or BARE
-        if prompt.reading and can_ask(self._model, Generate):
-            return self._read(observation, questions, timeout_s, prompt)
+        if prompt.reading and can_ask(self.inner, Generate):
+            return self._read(observation, questions, deadline.timeout_s, prompt)
         try:
-            replies = ask_all(self._model, yes_no_queries(observation, questions, prompt),
-                              Deadline(timeout_s, self._partial))
+            replies = ask_all(self.inner, yes_no_queries(observation, questions, prompt),
+                              deadline)
         except SightplanError as error:
             error.partial = [None if reply is None else self._answer(question, reply)
                              for question, reply in zip(questions, error.partial, strict=False)]
@@ -125,29 +173,10 @@ class BackendGrounder(ModelUser):
         return Answer(question.atom, verdict, reply.p_yes, reply.p_no, reply.text,
                       reply.p_unknown)
 
-    def why_unable(self, question: Question) -> str:
-        """Why the model would answer a question at random, with the remedy; '' if it would not.
-
-        A model that was made for one domain's questions knows no other words.
-        """
-        traits = traits_of(self._model)
-        made_for = traits.domain
-        if not made_for or traits.refuses:
-            return ''
-        domain = load_domain(made_for)
-        if domain.is_question(question.text):
-            return ''
-        forms = ', '.join(map(repr, domain.question_forms()))
-        able = ', '.join(name for name in backends_that_answer(Generate)
-                         if not traits_of(backend_class(name)).truth)
-        return (f'{self.model} was made for the questions of domain {made_for} and would '
-                f'answer others at random; {question.text!r} is none of them: ask as the '
-                f'domain does ({forms}), or choose a backend that reads any question: {able}')
-
     def _check_questions(self, questions: Sequence[Question]) -> None:
         """Refuse what a model that was made for one domain's questions would answer at random."""
         for question in questions:
-            if why := self.why_unable(question):
+            if why := why_unable(self, question):
                 raise InputError(why)
 
     def tell_apart(self, observation: Observation, looks: int = 1,
@@ -167,7 +196,7 @@ class BackendGrounder(ModelUser):
             BackendError: the model could not answer.
             DeadlineError: no reply within timeout_s.
         """
-        check_backend(self.model.partition('/')[0], Detect, self._model)
+        check_backend(self.model.partition('/')[0], Detect, self.inner)
         if observation.image is None:
             raise InputError('things are told apart in pictures; this observation has none')
         depth_m = observation.depth_m
@@ -175,10 +204,10 @@ class BackendGrounder(ModelUser):
             depth_m = None
         if depth_m is not None:
             depth_m = np.nan_to_num(depth_m, nan=0.0, posinf=0.0, neginf=0.0)
-        who = part_name(self._model, Detect)
+        who = part_name(self.inner, Detect)
         try:
             seen = instances_of(ask_one(
-                self._model, Detect(observation.image, depth_m, attempt), timeout_s)
+                self.inner, Detect(observation.image, depth_m, attempt), timeout_s)
                 for attempt in range(looks))
         except UnresolvedError as error:
             return SeenThings(unread=str(error), model=who)
@@ -186,7 +215,7 @@ class BackendGrounder(ModelUser):
             return SeenThings(seen, model=who)
         who = ' + '.join(dict.fromkeys((who, self.model)))
         try:
-            return SeenThings(seen, propose_goal(self._model, observation.image, seen,
+            return SeenThings(seen, propose_goal(self.inner, observation.image, seen,
                                                  instruction, tries, timeout_s), model=who)
         except (UnreadError, UnresolvedError) as error:
             return SeenThings(seen, unread=str(error), model=who)
@@ -203,13 +232,33 @@ class BackendGrounder(ModelUser):
         if last is not None and last[0] == key:
             reply = last[1]
         else:
-            reply = ask_one(self._model, Generate(
+            reply = ask_one(self.inner, Generate(
                 prompt.system, _parts(observation, prompt), prompt.max_tokens), timeout_s)
             self._last = key, reply
         said: Mapping[Atom, bool] = reader.read_scene(
             reply.text, [question.atom for question in questions], reply.truncated) or {}
         return [Answer(question.atom, _VERDICTS[said.get(question.atom)], text=reply.text)
                 for question in questions]
+
+
+def why_unable(model: Model, question: Question) -> str:
+    """Why a model would answer a question at random, with the remedy; '' if it would not.
+
+    A model that was made for one domain's questions knows no other words.
+    """
+    traits = traits_of(model)
+    made_for = traits.domain
+    if not made_for or traits.refuses:
+        return ''
+    domain = load_domain(made_for)
+    if domain.is_question(question.text):
+        return ''
+    forms = ', '.join(map(repr, domain.question_forms()))
+    able = ', '.join(name for name in backends_that_answer(Generate)
+                     if not traits_of(backend_class(name)).truth)
+    return (f'{model.name} was made for the questions of domain {made_for} and would '
+            f'answer others at random; {question.text!r} is none of them: ask as the '
+            f'domain does ({forms}), or choose a backend that reads any question: {able}')
 
 
 _VERDICTS = {True: Verdict.YES, False: Verdict.NO, None: Verdict.UNPARSED}

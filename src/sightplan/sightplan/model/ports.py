@@ -1,7 +1,7 @@
 """The ports of the episode loop: in process plain classes, on ROS service and action clients.
 
-A policy is given a World (without truth), a Grounder, planners and a Recorder. Only the
-scorer, the ``oracle`` method and the ``noisy_oracle`` backend are ever given a TruthSource.
+An episode has a World (without truth), a Model (``model.query``), planners and a Recorder. Only
+the scorer, the ``oracle`` method and the ``noisy_oracle`` backend are ever given a TruthSource.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model.answer import Answer
 from sightplan.model.belief import Belief
 from sightplan.model.episode import EpisodeEvent, EpisodeSpec, Feedback
-from sightplan.model.perception import GroundingPrompt, Observation, Question
+from sightplan.model.perception import Observation
 from sightplan.model.planning import PlanningResult, PlanningTask, Proposal, VisualTask
 from sightplan.model.symbols import Action, Atom, State
 from sightplan.model.usage import Usage
@@ -177,36 +176,6 @@ class PrivilegedSource(Protocol):
 
         Raises:
             WorldError: there is no state for the look's time, or the episode grants nothing.
-        """
-
-
-@runtime_checkable
-class Grounder(Protocol):
-    """A perception model that answers yes/no questions about one image."""
-
-    @property
-    def model(self) -> str:
-        """Exact name and version of the model that answers."""
-
-    @property
-    def usage(self) -> Usage | None:
-        """What all calls so far cost; None where nobody counts."""
-
-    def ground(self, observation: Observation, questions: Sequence[Question],
-               timeout_s: float | None = None,
-               prompt: GroundingPrompt | None = None) -> list[Answer]:
-        """Answer all questions about one image, in order, in one batch.
-
-        Args:
-            observation: what the model sees.
-            questions: what is asked.
-            timeout_s: wall-clock limit [s]; None for the grounder's own.
-            prompt: the words around the questions; None: the bare questions.
-
-        Raises:
-            BackendError: the model could not answer (an unreadable answer is no error: it is
-                Verdict.UNPARSED).
-            DeadlineError: no reply within timeout_s.
         """
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,47 @@ class Choice:
     properties: tuple[tuple[str, int], ...] = ()
 
 
+class Words(Protocol):
+    """The words around what a model is shown of a sample."""
+
+    system: str
+    before: str
+    after: str
+    max_tokens: int
+
+
+class SampleTask(Protocol):
+    """What a sample's suite offers to a method for that sample."""
+
+    def prompt(self, name: str) -> Words:
+        """The suite's words around samples that are no yes/no questions about atoms.
+
+        Args:
+            name: of the suite's prompt, such as ``ask``.
+
+        Raises:
+            InputError: there is none of that name.
+        """
+
+    def read(self, reply: SampleReply) -> tuple[Any, str]:
+        """A reply as the suite reads it.
+
+        Returns:
+            the answer, as plain JSON data; and why it cannot be read, '' if it can.
+        """
+
+    def shown(self, swap: bool, neutral: bool) -> Sample:
+        """The sample shown in another way.
+
+        Args:
+            swap: whether the two options of its choice change places.
+            neutral: whether the two get names that mean nothing.
+
+        Raises:
+            InputError: the suite's samples can be shown in one way only.
+        """
+
+
 @dataclass(frozen=True, eq=False)
 class Sample:
     """A sample: everything but the truth.
@@ -95,6 +136,7 @@ class Sample:
         choices: what is to be chosen, for models that choose among options and say nothing else:
             likewise.
         told: names of those details that a method may know, such as an instruction.
+        task: what its suite offers for it; None before it is handed to a method.
     """
 
     id: str
@@ -109,6 +151,7 @@ class Sample:
     questions: tuple[Question, ...] = ()
     choices: tuple[Choice, ...] = ()
     told: tuple[str, ...] = ()
+    task: SampleTask | None = field(default=None, repr=False)
 
     @classmethod
     def yes_no(cls, name: str, split: str, picture: Picture, text: str, *, cluster: str = '',
@@ -169,3 +212,8 @@ class SampleReply:
     unknown: tuple[str, ...] = ()
     error: str = ''
     stopped: bool = False
+
+
+GUESS = SampleReply()
+"""What a method gives back for a valid reply at random, by the run's seed and the sample's id: the
+run draws it only then, for what is drawn for a sample would tell which one it is."""

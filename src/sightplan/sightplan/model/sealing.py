@@ -1,9 +1,9 @@
 """What is handed to a method shows nothing of what stands behind it.
 
-A method gets a few objects: the ``Context`` of an episode, or a ``Desk`` and samples. Behind them
-stand the world, the truth and the names of problems. From an ordinary object Python reaches all
-that it holds (``__dict__``, closures, ``__self__`` of bound methods), so that private names hide
-nothing. A sealed object holds nothing: what it stands for is in a table of this module.
+A method gets a few objects: a ``Context``, and samples. Behind them stand the world, the truth and
+the names of problems. From an ordinary object Python reaches all that it holds (``__dict__``,
+closures, ``__self__`` of bound methods), so that private names hide nothing. A sealed object holds
+nothing: what it stands for is in a table of this module.
 
 What this is for: that nothing a method was *handed* tells more than what is shown, neither by
 mistake nor by a look into private attributes. What it cannot do: keep a method that runs in the
@@ -35,7 +35,8 @@ class _Sealed:
         _BEHIND[id(self)] = behind
 
     def __del__(self) -> None:
-        _BEHIND.pop(id(self), None)
+        if _BEHIND is not None:  # it is when the interpreter ends
+            _BEHIND.pop(id(self), None)
 
     def __reduce__(self) -> str:
         raise TypeError('what is handed to a method cannot be copied or pickled')
@@ -66,7 +67,8 @@ def sealed(contract: type, behind: object) -> Any:
 
 @functools.cache
 def _facade(contract: type) -> type[_Sealed]:
-    members = {name: _forward(name, wanted) for name, wanted in vars(contract).items()
+    members = {name: _forward(name, wanted) for base in reversed(contract.__mro__)
+               for name, wanted in vars(base).items()
                if not name.startswith('_') and (inspect.isfunction(wanted)
                                                 or isinstance(wanted, property))}
     return type(contract.__name__, (_Sealed,), {'__slots__': (), '__doc__': contract.__doc__,

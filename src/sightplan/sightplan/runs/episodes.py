@@ -24,17 +24,13 @@ from sightplan.metrics import EpisodeScorer
 from sightplan.metrics.episodes import episode_measures
 from sightplan.metrics.scorer import Details, Measures
 from sightplan.model import (
-    Answer,
     BackendError,
     BeliefUpdated,
     CancelledError,
     EpisodeEvent,
     EpisodeSpec,
     GoalView,
-    Grounder,
-    GroundingPrompt,
     InputError,
-    Observation,
     PlannerError,
     PlanningResult,
     PlanningTask,
@@ -42,7 +38,6 @@ from sightplan.model import (
     PrivilegedSource,
     Problem,
     ProblemError,
-    Question,
     Recorder,
     StopReason,
     SymbolicPlanner,
@@ -52,7 +47,7 @@ from sightplan.model import (
     user_path,
 )
 from sightplan.model.ports import BeliefDisplay, EpisodeCheck, RenderedWorld
-from sightplan.model.query import Model
+from sightplan.model.query import Deadline, Model, Query, Reply
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import AnswersLog, RunStore, bag_policy, bag_recorder
 from sightplan.records.bag_recorder import BagRecorder
@@ -252,7 +247,7 @@ class EpisodeRunner:
     def begin(self, store: RunStore, backend: Model | None, stack: ExitStack) -> None:
         """Contract in ``work.Runner``."""
         settings = self._settings
-        self._grounder: Grounder = _NoGrounder()
+        self._grounder: Model = _NoGrounder()
         self._visual_planner: VisualPlanner | None = None
         if backend is not None:
             if needs_grounder(settings.method):
@@ -338,12 +333,11 @@ class BeliefForwarder:
 class _NoGrounder:
     """For methods that ask nothing, so that no model need be loaded."""
 
-    model = ''
+    name = ''
     usage = None
+    accepts: frozenset[type[Query[Any]]] = frozenset()
 
-    def ground(self, observation: Observation, questions: Sequence[Question],
-               timeout_s: float | None = None,
-               prompt: GroundingPrompt | None = None) -> list[Answer]:
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
         raise BackendError('this method was not expected to ask questions '
                            '(its Policy declares needs_grounder = False)')
 

@@ -10,25 +10,31 @@ from __future__ import annotations
 import dataclasses
 import secrets
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import InfrastructureError, InputError
-from sightplan.model.sample import Choice, Picture, Sample, SampleReply
-from sightplan.model.sealing import Sealed
-
-GUESS = SampleReply()
-"""What a method gets and gives back for a reply at random, which the run draws only then: what is
-drawn for a sample would tell which one it is."""
+from sightplan.model.sample import Choice, Picture, Sample, SampleReply, SampleTask, Words
+from sightplan.model.sealing import Sealed, sealed
+from sightplan.runs.samples import SamplePlan
+from sightplan.runs.suite_parts import Unread
 
 
 class Handed:
     """The samples of one batch at a time, and what was handed out in their place."""
 
-    def __init__(self) -> None:
-        """Nothing is handed out yet."""
+    def __init__(self, plan: SamplePlan) -> None:
+        """Nothing is handed out yet.
+
+        Args:
+            plan: of the run whose samples they are.
+        """
+        self._plan = plan
         self._samples: dict[str, tuple[Sample, Sample]] = {}
+        self._choices: dict[tuple[str, ...], Choice] = {}
+        self._names: dict[str, str] = {}
 
     def hand_out(self, samples: Sequence[Sample]) -> list[Sample]:
         """The same samples for a method, in their order; earlier ones are forgotten.
@@ -36,28 +42,43 @@ class Handed:
         Samples of one cluster still have one cluster, and one picture still has one name. What
         is behind the options of a choice, and what decides, is left out.
         """
-        names: dict[str, str] = {}
+        self._samples, self._choices, self._names = {}, {}, {}
+        return [self._hand(sample, sample.id) for sample in samples]
 
-        def anew(kind: str, name: str) -> str:
-            return names.setdefault(f'{kind} {name}', f'{kind} {secrets.token_hex(8)}')
+    def _hand(self, sample: Sample, name: str) -> Sample:
+        """A sample for a method; it is called anew for each name."""
+        given = dataclasses.replace(
+            sample, id=self._anew('sample', name), cluster=self._anew('cluster', sample.cluster),
+            parts=tuple(self._picture(part) if isinstance(part, Picture) else part
+                        for part in sample.parts),
+            details={name: sample.details[name] for name in sample.told
+                     if name in sample.details},
+            choices=tuple(self._choice(one) for one in sample.choices),
+            task=sealed(SampleTask, _Task(self, self._plan, sample)))
+        self._samples[given.id] = sample, given
+        return given
 
-        def picture(part: Picture) -> Picture:
-            return Picture(anew('picture', part.name), Sealed(_loader(part)),
-                           Sealed(part.load_depth) if part.load_depth else None, part.camera)
+    def _anew(self, kind: str, name: str) -> str:
+        return self._names.setdefault(f'{kind} {name}', f'{kind} {secrets.token_hex(8)}')
 
-        self._samples = {}
-        handed = []
-        for sample in samples:
-            given = dataclasses.replace(
-                sample, id=anew('sample', sample.id), cluster=anew('cluster', sample.cluster),
-                parts=tuple(picture(part) if isinstance(part, Picture) else part
-                            for part in sample.parts),
-                details={name: sample.details[name] for name in sample.told
-                         if name in sample.details},
-                choices=tuple(Choice(one.options) for one in sample.choices))
-            self._samples[given.id] = sample, given
-            handed.append(given)
-        return handed
+    def _picture(self, part: Picture) -> Picture:
+        return Picture(self._anew('picture', part.name), Sealed(_loader(part)),
+                       Sealed(part.load_depth) if part.load_depth else None, part.camera)
+
+    def _choice(self, choice: Choice) -> Choice:
+        """The same options, with subjects that only tell which choice it is."""
+        subjects = tuple(f'subject {secrets.token_hex(8)}' for _ in choice.options)
+        self._choices[subjects] = choice
+        return Choice(choice.options, subjects)
+
+    def choice(self, subjects: tuple[str, ...]) -> Choice | None:
+        """The choice that was handed out with these subjects; None if there was none."""
+        return self._choices.get(subjects)
+
+    def shown(self, sample: Sample, swap: bool, neutral: bool) -> Sample:
+        """A sample of the batch in another way, for a method; see ``SamplePlan.shown``."""
+        return self._hand(self._plan.shown(sample, swap, neutral),
+                          f'{sample.id} swap={swap} neutral={neutral}')
 
     def real(self, given: Sample) -> Sample:
         """The sample that was handed out as ``given``, or that a method made something else of.
@@ -69,7 +90,7 @@ class Handed:
             raise InputError('the method gave a sample back that it was not handed for this batch')
         sample, whole = self._samples[given.id]
         return dataclasses.replace(
-            given, id=sample.id, cluster=sample.cluster, details=sample.details,
+            given, id=sample.id, cluster=sample.cluster, details=sample.details, task=None,
             choices=sample.choices if given.choices == whole.choices else given.choices)
 
 
@@ -87,3 +108,22 @@ def _loader(picture: Picture) -> Callable[[], NDArray[np.uint8]]:
         except InputError as error:
             raise InfrastructureError(f'picture {picture.name!r}: {error}') from error
     return load
+
+
+class _Task:
+    """What a suite offers for a sample; contract in ``SampleTask``."""
+
+    def __init__(self, handed: Handed, plan: SamplePlan, sample: Sample) -> None:
+        self._handed, self._plan, self._sample = handed, plan, sample
+
+    def prompt(self, name: str) -> Words:
+        return self._plan.suite.prompt(name)
+
+    def read(self, reply: SampleReply) -> tuple[Any, str]:
+        try:
+            return self._plan.suite.read(reply.text, self._sample), ''
+        except Unread as unread:
+            return None, str(unread)
+
+    def shown(self, swap: bool, neutral: bool) -> Sample:
+        return self._handed.shown(self._sample, swap, neutral)

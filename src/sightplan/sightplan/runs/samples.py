@@ -15,13 +15,13 @@ import sightplan
 from sightplan.agent import answerer_class, answerer_settings
 from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.agent.methods import ask
+from sightplan.agent.sample_asking import asks_yes_no, in_words, yes_no_prompt
 from sightplan.domains import Domain, load_domain
 from sightplan.domains.prompts import has_prompt_without_domain, prompt_without_domain
 from sightplan.grounding import instructions, parse_yes_no
 from sightplan.metrics.measures import scored
 from sightplan.model import (
     Atom,
-    GroundingPrompt,
     InputError,
     MaskSource,
     SightplanError,
@@ -287,31 +287,10 @@ NO_DOMAIN = 'no domain'
 """Key of what the identity says of questions in words, in the place of a domain's name."""
 
 
-def in_words(sample: Sample) -> bool:
-    """Whether a sample is a yes/no question in words, which belongs to no domain."""
-    return sample.question is not None and sample.question.in_words
-
-
-def asks_yes_no(sample: Sample) -> bool:
-    """Whether a sample is a yes/no question about at most one picture."""
-    pictures = sum(isinstance(part, Picture) for part in sample.parts)
-    return (sample.question is not None and (in_words(sample) or bool(sample.domain))
-            and pictures <= 1 and len(sample.parts) == pictures + 1)
-
-
 def _asks_for_text(sample: Sample) -> bool:
     """Whether a sample can be answered by a model that writes text alone."""
     return not (asks_yes_no(sample) or sample.target is not None or sample.questions
                 or sample.choices)
-
-
-def yes_no_prompt(name: str, domain: str) -> GroundingPrompt:
-    """The words around yes/no questions: those of a domain, or of none for ``''``.
-
-    Raises:
-        InputError: there is no such prompt.
-    """
-    return load_domain(domain).grounding_prompt(name) if domain else prompt_without_domain(name)
 
 
 def shared(sample: Sample) -> tuple[str, str]:

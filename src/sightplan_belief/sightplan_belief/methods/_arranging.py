@@ -12,8 +12,10 @@ import math
 from collections import deque
 from dataclasses import dataclass
 
+from sightplan.agent.asking import ask_atoms, plan_from
+from sightplan.agent.context import WorldContext
 from sightplan.agent.methods.ground import PICTURED
-from sightplan.agent.policy import Act, Context, Decision, Stop, without_plan
+from sightplan.agent.policy import Act, Decision, Stop, without_plan
 from sightplan.domains import InstantiatedModel
 from sightplan.grounding.views import view
 from sightplan.model import (
@@ -102,7 +104,7 @@ class Arranging:
 
     # --- reading --------------------------------------------------------------------------------
 
-    def read_goal(self, context: Context) -> None:
+    def read_goal(self, context: WorldContext) -> None:
         """Read the picture of the goal."""
         self._goal = self._belief()
         seen = context.goal_observation()
@@ -111,13 +113,14 @@ class Arranging:
             if self._goal.best(1)[0][1] >= self._settings.settle:
                 return
 
-    def _expect_goal(self, context: Context) -> None:
+    def _expect_goal(self, context: WorldContext) -> None:
         """Before the first answer, prefer the goal's places for things that are never seen."""
         self._state.prefer(wanted_places(self._structure, (
             literal.atom for literal in context.problem.goal if literal.positive))
             if self._goal is None else self._goal.best(1)[0][0], _PREFERENCE)
 
-    def look(self, context: Context, purpose: AskPurpose, action: Action | None = None) -> None:
+    def look(self, context: WorldContext, purpose: AskPurpose, action: Action | None = None,
+             ) -> None:
         """Read the state, in as many views as it takes."""
         if not self._settings.memory:
             self._state = self._belief()
@@ -132,17 +135,17 @@ class Arranging:
         context.believe(self._structure.state(self._state.best(1)[0][0]),
                         self._state.marginals())
 
-    def _read(self, context: Context, belief: ArrangementBelief, seen: Observation,
+    def _read(self, context: WorldContext, belief: ArrangementBelief, seen: Observation,
               purpose: AskPurpose, action: Action | None = None) -> None:
         expected: list[bool | None] | None = None
         if purpose is not AskPurpose.PICTURED_GOAL and self._views > 1:
             likely = self._structure.state(belief.best(1)[0][0])
             expected = [atom in likely for atom in self._structure.atoms]
-        belief.answer(context.ask(self._structure.atoms, purpose, expected, action, seen))
+        belief.answer(ask_atoms(context, self._structure.atoms, purpose, expected, action, seen))
 
     # --- deciding -------------------------------------------------------------------------------
 
-    def decide(self, context: Context) -> Decision:
+    def decide(self, context: WorldContext) -> Decision:
         """The first action of a plan from the likeliest state to the likeliest goal."""
         states = self._state.best(LISTED)
         if context.spec.stop_at_goal:
@@ -159,7 +162,8 @@ class Arranging:
         self._plan = deque(found)
         return Act(found[0])
 
-    def _at_goal(self, context: Context, states: list[tuple[Placement, float]]) -> Stop | None:
+    def _at_goal(self, context: WorldContext, states: list[tuple[Placement, float]],
+                 ) -> Stop | None:
         """Decide to stop once the goal is probable enough; None to go on."""
         if self._goal is None:
             probability = sum(weight for placement, weight in states if context.problem.goal_met(
@@ -173,7 +177,7 @@ class Arranging:
             return None
         return Stop(StopReason.PLAN_DONE, f'the goal holds with P = {probability:.3f}')
 
-    def _chosen(self, context: Context, states: list[tuple[Placement, float]],
+    def _chosen(self, context: WorldContext, states: list[tuple[Placement, float]],
                 ) -> tuple[Action, ...] | None:
         """A plan from the likeliest states on whose first action was not refused."""
         if self._goal is None and context.spec.stop_at_goal:  # it goes on
@@ -187,7 +191,7 @@ class Arranging:
                   and context.model.applicable(action, self._structure.state(states[0][0]))]
         return (context.rng.choice(others),) if others else None
 
-    def _best_plan(self, context: Context, placement: Placement) -> tuple[Action, ...] | None:
+    def _best_plan(self, context: WorldContext, placement: Placement) -> tuple[Action, ...] | None:
         """A plan from a state to the goal; of several goals, to one that is likely and near."""
         if self._goal is None:
             return self._planned(context, placement, None)
@@ -210,20 +214,20 @@ class Arranging:
         self._adopt(context, best[1])
         return best[2]
 
-    def _adopt(self, context: Context, goal: Placement) -> None:
+    def _adopt(self, context: WorldContext, goal: Placement) -> None:
         """Plan for a goal from now on, and record it in the context."""
         context.adopt_goal([Literal(Atom(self._structure.predicate, pair)) for pair in zip(
             self._structure.things, (self._structure.places[p] for p in goal), strict=True)],
             PICTURED)
 
-    def _planned(self, context: Context, placement: Placement, goal: Placement | None,
+    def _planned(self, context: WorldContext, placement: Placement, goal: Placement | None,
                  ) -> tuple[Action, ...] | None:
         """A plan to a state.
 
         The rest of an earlier plan serves from the state that it has reached.
         """
         if (placement, goal) not in self._plans:
-            result = context.plan(self._structure.state(placement), self._settings.search)
+            result = plan_from(context, self._structure.state(placement), self._settings.search)
             if without_plan(result) is not None:
                 self._plans[placement, goal] = None
             for number, action in enumerate(result.plan):
@@ -233,7 +237,7 @@ class Arranging:
             return tuple(result.plan) or None
         return self._plans[placement, goal]
 
-    def _after(self, context: Context, placement: Placement, action: Action) -> Placement:
+    def _after(self, context: WorldContext, placement: Placement, action: Action) -> Placement:
         thing, target = self._target(context, action)
         row = self._structure.things.index(thing)
         place = target[placement[row]]
@@ -241,7 +245,7 @@ class Arranging:
 
     # --- learning -------------------------------------------------------------------------------
 
-    def learn(self, context: Context, action: Action, feedback: Feedback) -> None:
+    def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> None:
         """Move the belief by an action, or learn from its refusal; then observe."""
         thing, target = self._target(context, action)
         row = self._structure.things.index(thing)
@@ -258,7 +262,7 @@ class Arranging:
             self._plan.clear()
             self.look(context, AskPurpose.PRECONDITION, action)
 
-    def _target(self, context: Context, action: Action) -> tuple[str, tuple[int | None, ...]]:
+    def _target(self, context: WorldContext, action: Action) -> tuple[str, tuple[int | None, ...]]:
         """The thing that an action moves, and where it takes it from each place."""
         if action not in self._targets:
             thing = next(name for name in action.args if name in self._structure.things)

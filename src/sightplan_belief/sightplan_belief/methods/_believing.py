@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sightplan.agent.policy import (
-    Act,
-    Context,
-    Decision,
-    PolicyBase,
-    Stop,
-    offering_unknown,
-    without_plan,
-)
+from sightplan.agent.asking import ask_atoms, plan_from
+from sightplan.agent.context import WorldContext
+from sightplan.agent.policy import Act, Decision, PolicyBase, Stop, offering_unknown, without_plan
 from sightplan.model import (
     Action,
     AskPurpose,
@@ -97,14 +91,14 @@ class BelievingSettings:
                           low=0.5, high=100.0)
 
 
-def relevant_atoms(context: Context) -> frozenset[Atom]:
+def relevant_atoms(context: WorldContext) -> frozenset[Atom]:
     """The atoms that can matter in an episode: of conditions of actions and of the goal."""
     return (context.model.conditions() | {
         literal.atom for literal in context.problem.goal}).intersection(
             context.domain.worth_asking(context.problem))
 
 
-def make_estimator(context: Context, estimators: Estimators, settings: BelievingSettings,
+def make_estimator(context: WorldContext, estimators: Estimators, settings: BelievingSettings,
                    ) -> Estimator:
     """The estimator of an episode's belief, over the atoms that can matter."""
     return estimators.get(
@@ -113,7 +107,7 @@ def make_estimator(context: Context, estimators: Estimators, settings: Believing
         relevant_atoms(context))
 
 
-def make_filter(context: Context, estimators: Estimators, settings: BelievingSettings,
+def make_filter(context: WorldContext, estimators: Estimators, settings: BelievingSettings,
                 ) -> JointBelief:
     """The belief of an episode, over the atoms that can matter, before anything is seen.
 
@@ -160,7 +154,7 @@ def condition_on(belief: JointBelief, domain: Domain, observation: Observation, 
     belief.provide(observation.privileged_facts)
 
 
-def use_rates_of_model(belief: JointBelief, context: Context, estimators: Estimators,
+def use_rates_of_model(belief: JointBelief, context: WorldContext, estimators: Estimators,
                        settings: BelievingSettings, model: str, prompt: str) -> bool:
     """Switch a belief to the error rates that the domain has of the answering model.
 
@@ -215,7 +209,7 @@ class BelievingPolicy(PolicyBase):
 
     # --- the port Policy ------------------------------------------------------------------------
 
-    def begin(self, context: Context) -> Stop | None:
+    def begin(self, context: WorldContext) -> Stop | None:
         """Observe, and ask until a plan is likely to work."""
         if self.needs_grounder and context.answering_model:
             self._check_calibration(context)
@@ -234,7 +228,7 @@ class BelievingPolicy(PolicyBase):
         self._ascertain(context, AskPurpose.ENUMERATION)
         return None
 
-    def decide(self, context: Context) -> Decision:
+    def decide(self, context: WorldContext) -> Decision:
         """The next action of a plan from the most probable state, once it is likely to work."""
         if self._at_goal(context) >= 0.5:
             self._queue.clear()
@@ -261,7 +255,7 @@ class BelievingPolicy(PolicyBase):
         return Stop(StopReason.GAVE_UP, f'the goal holds with P = {probability:.3f}, and nothing '
                     f'is known that leads there')
 
-    def _at_goal(self, context: Context) -> float:
+    def _at_goal(self, context: WorldContext) -> float:
         return float(self._filter.weights @ self._filter.holds(context.problem.goal))
 
     def _likely(self) -> dict[State, float]:
@@ -279,7 +273,7 @@ class BelievingPolicy(PolicyBase):
         total = sum(likely[state] for state in best)
         return {state: likely[state] / total for state in best}
 
-    def _plan_of_likeliest(self, context: Context) -> tuple[Action, ...]:
+    def _plan_of_likeliest(self, context: WorldContext) -> tuple[Action, ...]:
         """Plan from the likeliest state; empty if there is none, or the goal is likely.
 
         Nor is one begun that the budget does not allow for, where the goal may hold by now: that
@@ -292,11 +286,11 @@ class BelievingPolicy(PolicyBase):
             return ()
         return tuple(self._queue)
 
-    def _left(self, context: Context) -> int:
+    def _left(self, context: WorldContext) -> int:
         """Actions that the budget still allows."""
         return context.spec.max_actions - self._actions
 
-    def _candidate(self, context: Context) -> tuple[Action, ...]:
+    def _candidate(self, context: WorldContext) -> tuple[Action, ...]:
         """First actions of the most promising plan; empty if none is worth starting."""
         if self._plan_values is None:
             def plan(state: State) -> tuple[Action, ...] | None:
@@ -310,7 +304,7 @@ class BelievingPolicy(PolicyBase):
         return self._plan_values.best(self._likely(), self._left(context),
                                       frozenset(self._refused), tuple(self._queue)).plan
 
-    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+    def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
         """Move the belief by an action, observe, and ask what matters now."""
         self._actions += 1
         if feedback.status is FeedbackStatus.EXECUTED:
@@ -332,7 +326,7 @@ class BelievingPolicy(PolicyBase):
 
     # --- looking and asking ---------------------------------------------------------------------
 
-    def _observe(self, context: Context, first: bool = False) -> None:
+    def _observe(self, context: WorldContext, first: bool = False) -> None:
         """Observe the world and condition the belief on it.
 
         Methods without a grounder observe only when facts are provided.
@@ -347,7 +341,7 @@ class BelievingPolicy(PolicyBase):
                 self._filter.provide(self._observation.privileged_facts)
         self._publish(context)
 
-    def _ascertain(self, context: Context, purpose: AskPurpose, action: Action | None = None,
+    def _ascertain(self, context: WorldContext, purpose: AskPurpose, action: Action | None = None,
                    ) -> None:
         """Ask about the picture until the plan in hand is likely to work.
 
@@ -376,15 +370,15 @@ class BelievingPolicy(PolicyBase):
             probe = False
             self._ask(context, chosen, purpose, action)
 
-    def _check_calibration(self, context: Context) -> None:
+    def _check_calibration(self, context: WorldContext) -> None:
         """Refuse rates of another model, wording, prompt or domain."""
         self._estimators.rates.check(context.answering_model, context.domain,
                                      context.answering_prompt)
 
-    def _ask(self, context: Context, atoms: Sequence[Atom], purpose: AskPurpose,
+    def _ask(self, context: WorldContext, atoms: Sequence[Atom], purpose: AskPurpose,
              action: Action | None) -> None:
         state = self._filter.state
-        answers = context.ask(atoms, purpose, [atom in state for atom in atoms], action,
+        answers = ask_atoms(context, atoms, purpose, [atom in state for atom in atoms], action,
                               self._observation)
         self._check_calibration(context)
         self._use_rates_of_model(context)
@@ -394,7 +388,7 @@ class BelievingPolicy(PolicyBase):
         self._filter.escape()
         self._publish(context)
 
-    def _use_rates_of_model(self, context: Context) -> None:
+    def _use_rates_of_model(self, context: WorldContext) -> None:
         """Once it has answered for the first time, take the rates that the domain has of it.
 
         Not before: there are grounders on ROS that cannot say earlier which model they have.
@@ -417,7 +411,7 @@ class BelievingPolicy(PolicyBase):
         bits = float(-(weights * np.log2(weights)).sum())
         return max(1, min(_MAX_BATCH, math.ceil(bits / 2.0)))
 
-    def _way_to_another_view(self, context: Context, state: State) -> Action | None:
+    def _way_to_another_view(self, context: WorldContext, state: State) -> Action | None:
         """An action that gives another view of the least certain fact of the goal.
 
         None if the domain has no such action, or has none that is likely to be applicable.
@@ -433,7 +427,7 @@ class BelievingPolicy(PolicyBase):
         self._other_views += found is not None
         return found
 
-    def _view(self, context: Context, actions: Sequence[Action]) -> Action | None:
+    def _view(self, context: WorldContext, actions: Sequence[Action]) -> Action | None:
         """The likeliest applicable one of some actions that give another view; None if none is."""
         chances = {action: self._filter.probability(context.model.preconditions(action))
                    for action in actions
@@ -443,7 +437,7 @@ class BelievingPolicy(PolicyBase):
 
     # --- planning -------------------------------------------------------------------------------
 
-    def _go_on_with_plans(self, context: Context, action: Action) -> None:
+    def _go_on_with_plans(self, context: WorldContext, action: Action) -> None:
         """Keep the rests of plans that began with this action, for the states after it."""
         for state in self._likely():
             found = self._plans.get(state)
@@ -451,7 +445,7 @@ class BelievingPolicy(PolicyBase):
                 continue
             self._plans.setdefault(context.model.apply(action, state), found[1:])
 
-    def _plan_works(self, context: Context) -> Bools | None:
+    def _plan_works(self, context: WorldContext) -> Bools | None:
         """(K,) in which joint states the plan from the most probable one reaches the goal.
 
         None if there is no plan: then the state itself is asked for.
@@ -460,12 +454,12 @@ class BelievingPolicy(PolicyBase):
             return None
         return self._filter.reaches(self._queue, context.problem.goal)
 
-    def _confidence(self, context: Context, works: Bools | None = None) -> float:
+    def _confidence(self, context: WorldContext, works: Bools | None = None) -> float:
         """P(the plan in hand reaches the goal); 0 without a plan."""
         works = self._plan_works(context) if works is None else works
         return 0.0 if works is None else float(self._filter.weights @ works)
 
-    def _have_plan(self, context: Context, state: State) -> Stop | None:
+    def _have_plan(self, context: WorldContext, state: State) -> Stop | None:
         """Find a plan from ``state``, or keep the present one if it is as good.
 
         A Stop if there is none. Nor is one that begins with what the world has just refused: it
@@ -486,7 +480,7 @@ class BelievingPolicy(PolicyBase):
         self._queue = deque(found)
         return None
 
-    def _keeps_plan(self, context: Context, found: tuple[Action, ...] | Stop) -> bool:
+    def _keeps_plan(self, context: WorldContext, found: tuple[Action, ...] | Stop) -> bool:
         """Whether the plan in hand is at least as likely to work as another one.
 
         One that is shorter is better if it works wherever that in hand does, or that in hand is
@@ -503,13 +497,13 @@ class BelievingPolicy(PolicyBase):
             return False
         return bool(weights @ works >= weights @ other)
 
-    def _search(self, context: Context, state: State) -> tuple[Action, ...] | Stop:
+    def _search(self, context: WorldContext, state: State) -> tuple[Action, ...] | Stop:
         if context.problem.goal_met(state):
             return ()
-        result = context.plan(state, self._settings.search)
+        result = plan_from(context, state, self._settings.search)
         return without_plan(result) or tuple(result.plan)
 
     # --- the belief -----------------------------------------------------------------------------
 
-    def _publish(self, context: Context) -> None:
+    def _publish(self, context: WorldContext) -> None:
         context.believe(self._filter.state, self._filter.marginals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sightplan.agent.policy import Context
+from sightplan.agent.context import WorldContext
 from sightplan.domains import Domain
 from sightplan.model import Atom
 from sightplan_belief.constraints import Constraints, read_constraints
@@ -57,7 +57,7 @@ class Estimators:
                 '', self._constraints, self._priors, rates)
         return self._of_models[key]
 
-    def get(self, context: Context, settings: EstimatorSettings | None = None,
+    def get(self, context: WorldContext, settings: EstimatorSettings | None = None,
             atoms: frozenset[Atom] | None = None) -> Estimator:
         """The estimator of an episode's problem; ``settings`` and ``atoms`` as in Estimator."""
         key = (context.domain.name, context.domain.pddl,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from types import SimpleNamespace
 from typing import Any, cast
 
-from sightplan.agent import Context
+from sightplan.agent.context import WorldContext
 from sightplan.domains import Domain
 from sightplan.model import InputError, Problem, excerpt, user_path
 from sightplan_belief.constraints import instantiate, read_constraints
@@ -58,7 +58,7 @@ class BeliefFiles:
         if getattr(settings, 'inference', '') != 'sampled':
             return
         setting = SimpleNamespace(model=domain.model(problem), problem=problem, domain=domain)
-        make_filter(cast(Context, setting),
+        make_filter(cast(WorldContext, setting),
                     Estimators('', settings.constraints, settings.priors), settings)
 
     def check_starts(self, settings: Any, domain: Domain,

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sightplan.agent.policy import READING, Context, Decision, Stop, reading_all
+from sightplan.agent.context import WorldContext
+from sightplan.agent.policy import READING, Decision, Stop, reading_all
 from sightplan.model import Action, AskPurpose, Feedback, InputError, param
 from sightplan_belief.arrangement import structure_of
 from sightplan_belief.constraints import read_constraints
@@ -61,7 +62,7 @@ class Policy(BelievingPolicy):
         """Actions of the plan not carried out yet."""
         return (super().remaining if self._arranging is None else self._arranging.remaining)
 
-    def begin(self, context: Context) -> Stop | None:
+    def begin(self, context: WorldContext) -> Stop | None:
         """Observe, and ask until a plan is likely to work."""
         own = self._own
         structure = None
@@ -92,12 +93,12 @@ class Policy(BelievingPolicy):
         self._arranging.look(context, AskPurpose.ENUMERATION)
         return None
 
-    def decide(self, context: Context) -> Decision:
+    def decide(self, context: WorldContext) -> Decision:
         """The next action of a plan from the most probable state."""
         return (super().decide(context) if self._arranging is None
                 else self._arranging.decide(context))
 
-    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+    def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
         """Move the belief by an action, observe, and ask what matters now."""
         if self._arranging is None:
             return super().learn(context, action, feedback)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sightplan.agent.answerer import Desk
+from sightplan.agent.context import Context, WorldContext
 from sightplan.agent.methods import ask
-from sightplan.agent.policy import Context, Stop
+from sightplan.agent.policy import Stop
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.model.settings import NoSettings
 from sightplan_belief.methods._believing import BelievingPolicy, BelievingSettings
@@ -33,7 +33,7 @@ class Policy(BelievingPolicy):
     needs_visual_planner = False
     prompt = ''
 
-    def begin(self, context: Context) -> Stop | None:
+    def begin(self, context: WorldContext) -> Stop | None:
         """Refuse rates that were learned in another domain.
 
         The answering model does not matter.
@@ -47,6 +47,6 @@ class Answerer(ask.Answerer):
 
     sees_pictures = False
 
-    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+    def answer(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         """Ask the model about each sample without its pictures."""
-        return super().answer([sample.blind() for sample in samples], desk)
+        return super().answer([sample.blind() for sample in samples], context)

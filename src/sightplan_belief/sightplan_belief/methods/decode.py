@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sightplan.agent.context import WorldContext
 from sightplan.agent.methods import ground
-from sightplan.agent.policy import Context
 from sightplan.model import Answer, Observation, Verdict, param
 from sightplan_belief.estimator import Evidence
 from sightplan_belief.methods._estimators import Estimators
@@ -42,7 +42,7 @@ class Policy(ground.Policy):
         super().__init__(settings)
         self._estimators = Estimators(settings.calibration, settings.constraints)
 
-    def _correct(self, context: Context, observation: Observation,
+    def _correct(self, context: WorldContext, observation: Observation,
                  answers: Sequence[Answer]) -> None:
         """Replace the belief by the most probable possible state.
 

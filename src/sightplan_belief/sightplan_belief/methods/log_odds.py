@@ -21,15 +21,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sightplan.agent.policy import (
-    Act,
-    Context,
-    Decision,
-    PolicyBase,
-    Stop,
-    offering_unknown,
-    without_plan,
-)
+from sightplan.agent.asking import ask_atoms, plan_from
+from sightplan.agent.context import WorldContext
+from sightplan.agent.policy import Act, Decision, PolicyBase, Stop, offering_unknown, without_plan
 from sightplan.domains import InstantiatedModel
 from sightplan.domains.instantiation import AllOf, Ground
 from sightplan.model import (
@@ -111,7 +105,7 @@ class Policy(PolicyBase):
         """Actions of the plan not carried out yet."""
         return len(self._plan)
 
-    def begin(self, context: Context) -> Stop | None:
+    def begin(self, context: WorldContext) -> Stop | None:
         """Observe the scene; every atom starts at P = 1/2."""
         self._plan = ()
         relevant = relevant_atoms(context)
@@ -123,13 +117,13 @@ class Policy(PolicyBase):
         self._observe(context)
         return None
 
-    def decide(self, context: Context) -> Decision:
+    def decide(self, context: WorldContext) -> Decision:
         """Ask everything again, and take the first step of a plan for all that is likely."""
         asked = [atom for atom in self._p if self._observation.in_view(atom)]
         if self._settings.hidden == 'no':
             self._p |= {atom: pooled(p, 1.0 - self._settings.sure, self._settings.weight)
                         for atom, p in self._p.items() if not self._observation.in_view(atom)}
-        for answer in context.ask(asked, AskPurpose.ENUMERATION, None, None,
+        for answer in ask_atoms(context, asked, AskPurpose.ENUMERATION, None, None,
                                   self._observation) if asked else ():
             said = p_true(answer, self._settings.sure)
             if said is not None:
@@ -149,7 +143,7 @@ class Policy(PolicyBase):
         return Stop(StopReason.PLAN_DONE, f'the goal holds in {count} of {len(states)} collected '
                     f'states, of probability {weights.sum():.3f}')
 
-    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+    def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
         """Move the atoms that an executed action may set, and observe."""
         self._plan = self._plan[1:]
         if feedback.status is FeedbackStatus.EXECUTED:
@@ -158,15 +152,15 @@ class Policy(PolicyBase):
             self._observe(context)
         return None
 
-    def _observe(self, context: Context) -> None:
+    def _observe(self, context: WorldContext) -> None:
         self._observation: Observation = context.observe()
         self._p.update((atom, float(value)) for atom, value in
                        self._observation.privileged_facts.items() if atom in self._p)
         self._p = {atom: _clamped(p) for atom, p in self._p.items()}
 
-    def _planned(self, context: Context, state: State) -> Plan | None:
+    def _planned(self, context: WorldContext, state: State) -> Plan | None:
         if state not in self._plans:
-            result = context.plan(state, self._settings.search)
+            result = plan_from(context, state, self._settings.search)
             self._plans[state] = None if without_plan(result) else tuple(result.plan)
         return self._plans[state]
 

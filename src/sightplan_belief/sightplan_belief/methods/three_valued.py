@@ -32,15 +32,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.agent.policy import (
-    Act,
-    Context,
-    Decision,
-    PolicyBase,
-    Stop,
-    offering_unknown,
-    without_plan,
-)
+from sightplan.agent.asking import ask_atoms, plan_from
+from sightplan.agent.context import WorldContext
+from sightplan.agent.policy import Act, Decision, PolicyBase, Stop, offering_unknown, without_plan
 from sightplan.domains.batches import BatchModel
 from sightplan.model import (
     Action,
@@ -96,7 +90,7 @@ class Policy(PolicyBase):
         """Actions of the plan not carried out yet."""
         return len(self._plan)
 
-    def begin(self, context: Context) -> Stop | None:
+    def begin(self, context: WorldContext) -> Stop | None:
         """Observe the scene; nothing is known yet."""
         self._plan = ()
         self._knowledge = Knowledge(context.model, context.domain.worth_asking(context.problem))
@@ -109,14 +103,14 @@ class Policy(PolicyBase):
         self._observe(context)
         return None
 
-    def decide(self, context: Context) -> Decision:
+    def decide(self, context: WorldContext) -> Decision:
         """Ask while answers are new; then return the first step of a plan."""
         while True:
             decision = self._decided(context)
             if decision is not None:
                 return decision
 
-    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+    def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
         """Take in the action's result, and observe."""
         self._plan = self._plan[1:]
         if feedback.status is FeedbackStatus.EXECUTED:
@@ -129,7 +123,7 @@ class Policy(PolicyBase):
         self._publish(context)
         return None
 
-    def _decided(self, context: Context) -> Decision | None:
+    def _decided(self, context: WorldContext) -> Decision | None:
         """Decide what to do; None if something was asked and the decision must be made anew."""
         self._plan = ()
         goal = context.problem.goal
@@ -157,25 +151,25 @@ class Policy(PolicyBase):
 
     # --- plans ----------------------------------------------------------------------------------
 
-    def _candidate(self, context: Context, assumptions: Assumptions) -> _Candidate | None:
+    def _candidate(self, context: WorldContext, assumptions: Assumptions) -> _Candidate | None:
         """A plan under assumptions; None without one whose first action is new."""
         state = self._state(context, assumptions)
         if state not in self._plans:
-            result = context.plan(state, self._settings.search)
+            result = plan_from(context, state, self._settings.search)
             self._plans[state] = without_plan(result) or tuple(result.plan)
         found = self._plans[state]
         if isinstance(found, Stop) or not found or found[0] in self._refused:
             return None
         return _Candidate(found, state)
 
-    def _explaining(self, context: Context) -> _Candidate | None:
+    def _explaining(self, context: WorldContext) -> _Candidate | None:
         """The shortest plan under an assumption that explains a refusal."""
         found = [candidate for refusal in self._knowledge.refusals for part in refusal
                  for candidate in [self._candidate(context, {
                      literal.atom: literal.positive for literal in part})] if candidate]
         return min(found, key=lambda candidate: len(candidate.plan), default=None)
 
-    def _state(self, context: Context, assumptions: Assumptions) -> State:
+    def _state(self, context: WorldContext, assumptions: Assumptions) -> State:
         """Initial state of plans: known and assumed facts.
 
         Other literals of the goal do not hold.
@@ -185,7 +179,7 @@ class Policy(PolicyBase):
 
     # --- gathering ------------------------------------------------------------------------------
 
-    def _clear(self, context: Context, candidate: _Candidate) -> bool:
+    def _clear(self, context: WorldContext, candidate: _Candidate) -> bool:
         """Ask about the assumptions without which a plan would fail."""
         askable = self._askable(self._relevant)
         states = np.tile([atom in candidate.start for atom in self._relevant], (len(askable), 1))
@@ -195,7 +189,7 @@ class Policy(PolicyBase):
             context, [atom for atom, fine in zip(askable, works, strict=True) if not fine],
             AskPurpose.PRECONDITION, candidate.plan[0])
 
-    def _works(self, context: Context, plan: Plan, states: Bools) -> Bools:
+    def _works(self, context: WorldContext, plan: Plan, states: Bools) -> Bools:
         """(K,) from which states (K, n) a plan can be carried out and leads to the goal."""
         fine = np.ones(len(states), np.bool_)
         for action in plan:
@@ -203,7 +197,8 @@ class Policy(PolicyBase):
             states = self._batch.effects(action, states)
         return fine & self._batch.holds(context.problem.goal, states)
 
-    def _looks(self, context: Context, candidate: _Candidate) -> list[tuple[Atom, _Candidate]]:
+    def _looks(self, context: WorldContext, candidate: _Candidate,
+               ) -> list[tuple[Atom, _Candidate]]:
         """Plans for finding out whether a thing that the next action needs is somewhere.
 
         Of an atom about something out of view that names no other place nothing can be looked at.
@@ -225,7 +220,7 @@ class Policy(PolicyBase):
         seen = self._observation.visible_objects
         return seen is not None and all(name in seen for name in atom.args[1:])
 
-    def _elsewhere(self, context: Context) -> Decision:
+    def _elsewhere(self, context: WorldContext) -> Decision:
         """An action that gives another view, about which all can be asked again."""
         for action in context.model.actions:
             if action.name in context.domain.views and action not in self._refused and (
@@ -235,7 +230,7 @@ class Policy(PolicyBase):
 
     # --- looking and asking ---------------------------------------------------------------------
 
-    def _observe(self, context: Context) -> None:
+    def _observe(self, context: WorldContext) -> None:
         self._observation: Observation = context.observe()
         self._asked: set[Atom] = set()  # about this picture
         for atom, value in self._observation.privileged_facts.items():
@@ -245,17 +240,17 @@ class Policy(PolicyBase):
         return [atom for atom in atoms if atom not in self._asked
                 and self._knowledge.unknown(atom) and self._observation.in_view(atom)]
 
-    def _ask(self, context: Context, atoms: Iterable[Atom], purpose: AskPurpose,
+    def _ask(self, context: WorldContext, atoms: Iterable[Atom], purpose: AskPurpose,
              action: Action | None = None) -> bool:
         """Ask about the unknown, visible ones of some atoms; returns whether there were any."""
         asked = self._askable(atoms)
         if asked:
             self._asked.update(asked)
-            for answer in context.ask(asked, purpose, None, action, self._observation):
+            for answer in ask_atoms(context, asked, purpose, None, action, self._observation):
                 if answer.verdict in (Verdict.YES, Verdict.NO):
                     self._knowledge.answer(answer.atom, answer.verdict is Verdict.YES)
             self._publish(context)
         return bool(asked)
 
-    def _publish(self, context: Context) -> None:
+    def _publish(self, context: WorldContext) -> None:
         context.believe(self._knowledge.assumed({}))

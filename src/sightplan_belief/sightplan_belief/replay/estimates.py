@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 
 from sightplan.agent import method_names, policy_settings
+from sightplan.agent.context import WorldContext
 from sightplan.agent.methods.ground import believed_state, take_answer
-from sightplan.agent.policy import Context
 from sightplan.domains import Domain, InstantiatedModel
 from sightplan.metrics.calibration import reliability
 from sightplan.metrics.intervals import fraction_of
@@ -145,7 +145,7 @@ class _Decoded(_Raw):
         believed = dict(self._belief)
         super().answer(event)
         estimator = self._estimators.answering(
-            self._setting.domain, event.model, event.prompt).get(cast(Context, self._setting))
+            self._setting.domain, event.model, event.prompt).get(cast(WorldContext, self._setting))
         number = estimator.number
         self._about |= {a.atom: a for a in event.answers if a.atom in number}
         if event.purpose is not AskPurpose.ENUMERATION:
@@ -169,7 +169,7 @@ class Filtered:
     """
 
     def __init__(self, setting: _Setting, estimators: Estimators, settings: Any) -> None:
-        self.belief = make_filter(cast(Context, setting), estimators, settings)
+        self.belief = make_filter(cast(WorldContext, setting), estimators, settings)
         self._setting, self._estimators, self._settings = setting, estimators, settings
         self._atoms = frozenset(self.belief.atoms)
         self._begun = self._knows_model = False
@@ -183,7 +183,7 @@ class Filtered:
     def answer(self, event: Asked) -> None:
         """Take in a batch of answers; see ``Tracker``."""
         if not self._knows_model:  # as the method does
-            use_rates_of_model(self.belief, cast(Context, self._setting), self._estimators,
+            use_rates_of_model(self.belief, cast(WorldContext, self._setting), self._estimators,
                        self._settings, event.model, event.prompt)
         self._knows_model = True
         self.belief.answer([
@@ -317,7 +317,7 @@ def _replay(source: Source, estimators: Sequence[Estimating], truth: Truth,
     if not episode.timeline.batches:
         return 0
     setting = _setting(episode)
-    matter = relevant_atoms(cast(Context, setting))
+    matter = relevant_atoms(cast(WorldContext, setting))
     every = episode.domain.worth_asking(episode.spec.problem)
     atoms = [atom for atom in every if atom in matter]
     trackers = [estimator.track(episode) for estimator in estimators]

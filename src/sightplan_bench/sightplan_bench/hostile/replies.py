@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib.util
 import json
@@ -9,14 +10,21 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from sightplan.model import BackendError, Form, InputError
 from sightplan.model.query import Deadline, ModelByKind, answers, ask_one
 from sightplan.model.sample import SampleReply
-from sightplan.queries import Detect, Generate, Locate, TextReply
+from sightplan.queries import (
+    Detect,
+    DetectInstances,
+    Generate,
+    Locate,
+    LocateReply,
+    TextReply,
+)
 from sightplan.queries.chat import ChatStyle
 from sightplan_bench.hostile.files import _domain
 from sightplan_bench.hostile.suite_data import suites
@@ -312,10 +320,11 @@ def _instructions(folder: Path) -> Iterator[Target]:
     from sightplan.runs.suite_finding import load_suite
     suite = load_suite('grounded_plan')
     sample, truth = _samples('grounded_plan', place)[0]
+    handed = dataclasses.replace(sample, task=cast(Any, _Task(sample)))
     for answerer in (set_of_marks.Answerer(set_of_marks.Settings()),
                      decoupled.Answerer(decoupled.Settings())):
         def answer(text: str, answerer: Any = answerer) -> Outcome | None:
-            reply, = answerer.plans([sample], _Desk(text))
+            reply, = answerer.plans([handed], _Tools(text))
             line = score_reply(suite, sample, truth, reply)
             json.dumps(line, allow_nan=False)
             return refused(line['unread'])
@@ -324,29 +333,52 @@ def _instructions(folder: Path) -> Iterator[Target]:
         yield from _target(f'plans of {name}', _STEPS, answer)
 
 
-class _Desk:
-    """Stand-in for what answerers ask: its model replies one text, and sees one thing."""
+class _Tools:
+    """A context whose model replies one text to prompts, and sees one thing."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def asking(self, about: Any, backend: str = '', reason: Any = None) -> Any:
+        return _OneReply(self.text)
+
+
+class _Task:
+    """What the suite ``grounded_plan`` offers for a sample."""
+
+    def __init__(self, sample: Any) -> None:
+        self._sample = sample
+
+    def prompt(self, name: str) -> Any:
+        from sightplan.runs.suite_parts import SuitePrompt
+        return SuitePrompt()
+
+    def read(self, reply: SampleReply) -> tuple[Any, str]:
+        from sightplan.runs.samples import read_reply
+        from sightplan.runs.suite_finding import load_suite
+        return read_reply(load_suite('grounded_plan'), self._sample, reply)
+
+
+class _OneReply(ModelByKind):
+    """The model of ``_Tools``."""
+
+    name, backend, timeout_s = 'one reply', 'scripted', None
 
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def ask(self, samples: Any, prompt: str, suite_prompt: str) -> list[SampleReply]:
-        return [SampleReply(self._text) for _ in samples]
+    @answers(Generate)
+    def write(self, query: Generate, deadline: Deadline) -> TextReply:
+        return TextReply(self._text)
 
-    def read(self, sample: Any, reply: SampleReply) -> tuple[Any, str]:
-        from sightplan.runs.samples import read_reply
-        from sightplan.runs.suite_finding import load_suite
-        return read_reply(load_suite('grounded_plan'), sample, reply)
+    @answers(DetectInstances)
+    def detect(self, query: DetectInstances, deadline: Deadline) -> Any:
+        from sightplan.model.instance import Instance, SeenThings
+        return SeenThings((Instance('mug_1', _region(), {'mug': 0.9}, {'red': 0.8}),))
 
-    def marked(self, sample: Any, boxes: Any) -> Any:
-        return sample
-
-    def tell_apart(self, sample: Any, looks: int, backend: str = '') -> Any:
-        from sightplan.model.instance import Instance
-        return (Instance('mug_1', _region(), {'mug': 0.9}, {'red': 0.8}),)
-
-    def locate(self, sample: Any, settings: Any, backend: str = '') -> SampleReply:
-        return SampleReply(regions=(_region(),))
+    @answers(Locate)
+    def locate(self, query: Locate, deadline: Deadline) -> LocateReply:
+        return LocateReply((_region(),))
 
 
 @functools.cache

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.agent import Act, Context, Stop
+from sightplan.agent import Act, Stop, WorldContext
 from sightplan.domains import Domain
 from sightplan.model import (
     Action,
@@ -138,7 +138,8 @@ class Game(EventHandler):
             else:
                 self._set_phase(OVER)
 
-    def begin(self, context: Context, observation: Observation, goal: Observation | None) -> None:
+    def begin(self, context: WorldContext, observation: Observation,
+              goal: Observation | None) -> None:
         """Show a new puzzle; contract in ``Player``."""
         problem = context.problem
         with self._news:
@@ -151,7 +152,7 @@ class Game(EventHandler):
             self._puzzle.now = self._view(observation, 'active')
             self._set_phase(PLAYING)
 
-    def ask(self, context: Context) -> Act | Stop:
+    def ask(self, context: WorldContext) -> Act | Stop:
         """Wait for a move; contract in ``Player``."""
         with self._news:
             self._news.wait_for(lambda: self._puzzle.queue or self._closed)

@@ -31,7 +31,6 @@ from sightplan.model import (
     EpisodeSpec,
     Feedback,
     FeedbackStatus,
-    GroundingPrompt,
     InputError,
     Observation,
     Observed,
@@ -39,15 +38,15 @@ from sightplan.model import (
     PlanningResult,
     PlanningTask,
     Privileged,
-    Question,
     Stepped,
     SymbolicPlanner,
     Verdict,
     WorldError,
 )
 from sightplan.model.event_handler import EventHandler
-from sightplan.model.query import close
+from sightplan.model.query import Deadline, Query, Reply, Traits, close
 from sightplan.planning.own import with_own
+from sightplan.queries import YesNo
 from sightplan.records.recorded import RecordedEpisode
 from sightplan_report.explanation import Otherwise, Tested
 from sightplan_report.explanation_words import CHOSEN
@@ -280,14 +279,15 @@ class _RecordedWorld:
 
 
 class _RecordedGrounder:
-    """A Grounder that gives recorded answers, some of them changed."""
+    """A model that gives recorded answers, some of them changed."""
 
     usage = None
+    accepts: frozenset[type[Query[Any]]] = frozenset({YesNo})
 
     def __init__(self, episode: RecordedEpisode, changes: Mapping[Key, Answer],
                  reads_prompt: bool) -> None:
-        self.reads_prompt = reads_prompt
-        self.model = next((event.model for event in _batches(episode) if event.model), '')
+        self.traits = Traits(prompt=reads_prompt)
+        self.name = next((event.model for event in _batches(episode) if event.model), '')
         self._of_look: defaultdict[tuple[int, str, Atom], list[Answer]] = defaultdict(list)
         self._of_image: dict[tuple[str, Atom], Answer] = {}
         self.missing = 0
@@ -299,11 +299,10 @@ class _RecordedGrounder:
                 if seen.image_id:
                     self._of_image[seen.image_id, answer.atom] = given
 
-    def ground(self, observation: Observation, questions: Sequence[Question],
-               timeout_s: float | None = None, prompt: GroundingPrompt | None = None,
-               ) -> list[Answer]:
-        """The recorded answers about this observation, else about the same picture."""
-        return [self._answer(observation, question.atom) for question in questions]
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        """The answers that were given about this look, else about the very same picture."""
+        return [self._answer(query.observation, query.question.atom) for query in queries
+                if isinstance(query, YesNo)]
 
     def _answer(self, seen: Observation, atom: Atom) -> Answer:
         given = self._of_look.get((seen.stamp_ns, seen.image_id, atom))

@@ -9,9 +9,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sightplan.agent.answerer import Desk, each
+from sightplan.agent.context import Context
 from sightplan.agent.grounded_plans import BY_MODEL, READER, READERS, TRIES, grounded_steps
 from sightplan.agent.methods._instructed import InstructionAnswerer
+from sightplan.agent.sample_asking import each, goal_of, instances_in
 from sightplan.domains import load_domain
 from sightplan.grounding.instructions import (
     Instance,
@@ -48,39 +49,40 @@ class Answerer(InstructionAnswerer):
         """Keep how plans are made."""
         self._settings = settings
 
-    def plans(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+    def plans(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         """Look once at a picture, and plan for each instruction about it."""
         seen: dict[str, tuple[Instance, ...]] = {}
 
         def planned(sample: Sample) -> SampleReply:
             try:
                 if sample.cluster not in seen:
-                    seen[sample.cluster] = desk.tell_apart(sample, self._settings.looks)
+                    seen[sample.cluster] = instances_in(context, sample, self._settings.looks)
             except UnresolvedError as error:
                 return SampleReply(unread=str(error))
-            return self._plan(sample, seen[sample.cluster], desk)
+            return self._plan(sample, seen[sample.cluster], context)
         return each(samples, planned)
 
-    def _plan(self, sample: Sample, seen: Sequence[Instance], desk: Desk) -> SampleReply:
+    def _plan(self, sample: Sample, seen: Sequence[Instance], context: Context) -> SampleReply:
         try:
-            stages = self._stages(sample, seen, desk)
+            stages = self._stages(sample, seen, context)
             known = [one for stage in stages if (one := stage.probability) is not None]
             chance = math.prod(known) if len(known) == len(stages) else None
             if chance is not None and chance < self._settings.accept:
                 return SampleReply(unread=f'the things that are meant are right with {chance:.3f} '
                                           f'only, less than {self._settings.accept:g}')
-            steps = grounded_steps(stages, seen, load_domain(self._settings.domain), desk.plan)
+            steps = grounded_steps(stages, seen, load_domain(self._settings.domain), context.plan)
         except InputError as error:
             return SampleReply(unread=str(error))
         return SampleReply(data=steps, probability=chance)
 
-    def _stages(self, sample: Sample, seen: Sequence[Instance], desk: Desk) -> tuple[Stage, ...]:
+    def _stages(self, sample: Sample, seen: Sequence[Instance], context: Context,
+                ) -> tuple[Stage, ...]:
         """What the instruction wants.
 
         Raises:
             InputError: it cannot be read, or not understood.
         """
         if self._settings.reader == BY_MODEL:
-            return read_goal(desk.propose_goal(sample, seen, self._settings.proposals), seen)
+            return read_goal(goal_of(context, sample, seen, self._settings.proposals), seen)
         width, height = sample.details['image_size']
         return resolve(read_instruction(str(sample.details['instruction'])), seen, width / height)

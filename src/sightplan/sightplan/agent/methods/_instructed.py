@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from sightplan.agent.answerer import Desk
+from sightplan.agent.context import Context
 from sightplan.agent.methods import ask
 from sightplan.model.sample import Sample, SampleReply
 
@@ -13,16 +13,16 @@ from sightplan.model.sample import Sample, SampleReply
 class InstructionAnswerer(ask.Answerer):
     """Answers instructions in its own way, and asks all other samples at once, as ``ask`` does."""
 
-    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+    def answer(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         """Reply to samples, in their order; contract in ``agent.answerer.Answerer``."""
         told = [sample for sample in samples if has_instruction(sample)]
         others = [sample for sample in samples if not has_instruction(sample)]
-        said = iter(super().answer(others, desk) if others else [])
-        planned = iter(self.plans(told, desk) if told else [])
+        said = iter(super().answer(others, context) if others else [])
+        planned = iter(self.plans(told, context) if told else [])
         return [next(planned) if has_instruction(sample) else next(said) for sample in samples]
 
     @abstractmethod
-    def plans(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+    def plans(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         """Reply to instructions, at least one, in their order; raises as ``answer`` does."""
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sightplan.agent.policy import Act, Context, Decision, Forfeit, PolicyBase, Stop
+from sightplan.agent.context import WorldContext
+from sightplan.agent.policy import Act, Decision, Forfeit, PolicyBase, Stop
 from sightplan.domains import Became
 from sightplan.model import (
     Action,
@@ -50,13 +51,13 @@ class PlanningPolicy(PolicyBase):
         """Actions of the last proposal that were not carried out; each is replaced by the next."""
         return self._remaining
 
-    def begin(self, context: Context) -> Stop | None:
+    def begin(self, context: WorldContext) -> Stop | None:
         """Forget the last episode."""
         self._history.clear()
         self._remaining = 0
         return None
 
-    def decide(self, context: Context) -> Decision:
+    def decide(self, context: WorldContext) -> Decision:
         """Let the model propose."""
         proposal = context.propose(self._history)
         self._remaining = len(proposal.actions)
@@ -69,7 +70,7 @@ class PlanningPolicy(PolicyBase):
         self._history.append(PastStep(proposal.named, proposal.message))
         return Forfeit(f'{proposal.status.value}: {proposal.named or "-"}: {proposal.message}')
 
-    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+    def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
         """Note the outcome for the next prompt."""
         self._remaining -= 1
         became = (Became.EXECUTED if feedback.status is FeedbackStatus.EXECUTED

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sightplan.agent.answerer import AnswererBase, Desk
+from sightplan.agent.answerer import AnswererBase
+from sightplan.agent.context import Context
+from sightplan.agent.sample_asking import ask_samples
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.model.settings import NoSettings
 
@@ -17,6 +19,6 @@ class Answerer(AnswererBase):
     def __init__(self, settings: Settings) -> None:
         """Take no settings."""
 
-    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+    def answer(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         """Ask the model."""
-        return desk.ask(samples, self.prompt, self.suite_prompt)
+        return ask_samples(context, samples, self.prompt, self.suite_prompt)

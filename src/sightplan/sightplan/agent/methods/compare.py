@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sightplan.agent.answerer import Desk, each
+from sightplan.agent.context import Context
 from sightplan.agent.methods import ask
+from sightplan.agent.sample_asking import compare_choices, each
 from sightplan.model import param
 from sightplan.model.sample import Sample, SampleReply
 
@@ -31,13 +32,13 @@ class Answerer(ask.Answerer):
         """Keep how pairs are shown."""
         self._settings = settings
 
-    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+    def answer(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         """Compare, one sample after the other, and ask all else at once."""
         neutral = self._settings.names == 'neutral'
         others = [sample for sample in samples if not _is_pair(sample)]
-        replies = iter(super().answer(others, desk) if others else [])
-        return each(samples, lambda sample: desk.compare(
-            sample, self._settings.orders, neutral) if _is_pair(sample) else next(replies))
+        replies = iter(super().answer(others, context) if others else [])
+        return each(samples, lambda sample: next(replies) if not _is_pair(sample) else
+                    compare_choices(context, sample, self._settings.orders, neutral))
 
 
 def _is_pair(sample: Sample) -> bool:

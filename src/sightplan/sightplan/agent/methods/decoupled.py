@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sightplan.agent.answerer import Desk, each
+from sightplan.agent.context import Context
 from sightplan.agent.methods._instructed import InstructionAnswerer
+from sightplan.agent.sample_asking import ask_samples, each, locate, task_of
 from sightplan.model import param
 from sightplan.model.grounded_plan import GroundedStep, Primitive
 from sightplan.model.pointer_settings import PointerSettings
@@ -38,25 +39,25 @@ class Answerer(InstructionAnswerer):
         """Keep who locates."""
         self._settings = settings
 
-    def plans(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+    def plans(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         """Ask for the steps, then for each place."""
-        replies = iter(desk.ask(samples, self.prompt, self.instruction_prompt))
-        return each(samples, lambda sample: self._located(sample, next(replies), desk))
+        replies = iter(ask_samples(context, samples, self.prompt, self.instruction_prompt))
+        return each(samples, lambda sample: self._located(sample, next(replies), context))
 
-    def _located(self, sample: Sample, reply: SampleReply, desk: Desk) -> SampleReply:
+    def _located(self, sample: Sample, reply: SampleReply, context: Context) -> SampleReply:
         if reply.error:
             return reply
-        steps, unread = desk.read(sample, reply)
+        steps, unread = task_of(sample).read(reply)
         if unread:
             return replace(reply, unread=unread)
         return replace(reply, data=[
             replace(step, region=self._locate(replace(sample, target=Target(
                 step.target, Form.POINT if step.primitive is Primitive.PLACE else Form.BOX)),
-                desk)) for step in map(GroundedStep.from_json, steps)])
+                context)) for step in map(GroundedStep.from_json, steps)])
 
-    def _locate(self, sample: Sample, desk: Desk) -> Region | None:
+    def _locate(self, sample: Sample, context: Context) -> Region | None:
         assert sample.target is not None
         places = sample.target.form is Form.POINT and self._settings.places
-        found = desk.locate(sample, PointerSettings(max_askings=self._settings.askings),
+        found = locate(context, sample, PointerSettings(max_askings=self._settings.askings),
                             places or self._settings.grasps)
         return found.regions[0] if found.regions else None

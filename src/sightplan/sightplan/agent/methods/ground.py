@@ -18,10 +18,11 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sightplan.agent.asking import ask_atoms, plan_from
+from sightplan.agent.context import WorldContext
 from sightplan.agent.policy import (
     READING,
     Act,
-    Context,
     Decision,
     PolicyBase,
     Stop,
@@ -88,7 +89,7 @@ class Policy(PolicyBase):
         """Actions of the plan not carried out yet."""
         return len(self._queue)
 
-    def begin(self, context: Context) -> Stop | None:
+    def begin(self, context: WorldContext) -> Stop | None:
         """Ask every ground atom in view and plan from the answers."""
         self._forget()
         self._worth = dict.fromkeys(context.domain.worth_asking(context.problem))
@@ -99,7 +100,7 @@ class Policy(PolicyBase):
                 return Stop(StopReason.UNPARSED, str(error))
         return self._start_over(context)
 
-    def decide(self, context: Context) -> Decision:
+    def decide(self, context: WorldContext) -> Decision:
         """Check the next action's preconditions on a fresh observation."""
         action = self._queue[0]
         needed = {literal.atom: literal.positive
@@ -116,7 +117,7 @@ class Policy(PolicyBase):
                   for atom in unmet)]))
         return Act(action)
 
-    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+    def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
         """Check the effects on a fresh observation; start over when anything went otherwise."""
         repeated = feedback.status is FeedbackStatus.REJECTED and action == self._illegal
         self._illegal = action if feedback.status is FeedbackStatus.REJECTED else None
@@ -145,11 +146,11 @@ class Policy(PolicyBase):
         self._queue.clear()
         self._illegal = None
 
-    def _read_goal(self, context: Context) -> None:
+    def _read_goal(self, context: WorldContext) -> None:
         """Ask the picture of the goal about all that a goal may be about; each yes is wanted."""
         atoms = tuple(atom for atom in self._worth
                       if atom.predicate in context.domain.goal_predicates)
-        answers = context.ask(atoms, AskPurpose.PICTURED_GOAL,
+        answers = ask_atoms(context, atoms, AskPurpose.PICTURED_GOAL,
                               observation=context.goal_observation())
         unread = next((answer for answer in answers if answer.verdict.says is None), None)
         if unread is not None and self._settings.on_unparsed == 'stop':
@@ -157,7 +158,7 @@ class Policy(PolicyBase):
         context.adopt_goal([Literal(answer.atom) for answer in answers
                             if answer.verdict is Verdict.YES], PICTURED)
 
-    def _start_over(self, context: Context) -> Stop | None:
+    def _start_over(self, context: WorldContext) -> Stop | None:
         """Enumerate all ground atoms in view and make a new plan."""
         self._queue.clear()
         observation = self._observe(context)
@@ -169,13 +170,13 @@ class Policy(PolicyBase):
         except _UnreadableError as error:
             return Stop(StopReason.UNPARSED, str(error))
         self._correct(context, observation, answers)
-        result = context.plan(believed_state(self._belief))
+        result = plan_from(context, believed_state(self._belief))
         if (stop := without_plan(result)) is not None:
             return stop
         self._queue.extend(result.plan)
         return None if self._queue else Stop(StopReason.PLAN_DONE, 'the goal is believed to hold')
 
-    def _observe(self, context: Context) -> Observation:
+    def _observe(self, context: WorldContext) -> Observation:
         """Observe, and take in privileged facts."""
         observation = context.observe()
         if observation.privileged_facts:
@@ -185,17 +186,17 @@ class Policy(PolicyBase):
             context.believe(believed_state(self._belief), self._probabilities)
         return observation
 
-    def _ask(self, context: Context, observation: Observation, atoms: Sequence[Atom],
+    def _ask(self, context: WorldContext, observation: Observation, atoms: Sequence[Atom],
              purpose: AskPurpose, expected: Sequence[bool | None] | None = None,
              action: Action | None = None) -> tuple[Answer, ...]:
         """Ask about an observation; all questions of the method go through here."""
-        return context.ask(atoms, purpose, expected, action, observation)
+        return ask_atoms(context, atoms, purpose, expected, action, observation)
 
-    def _correct(self, context: Context, observation: Observation,
+    def _correct(self, context: WorldContext, observation: Observation,
                  answers: Sequence[Answer]) -> None:
         """After an enumeration, before planning: nothing here, the answers are the belief."""
 
-    def _check(self, context: Context, purpose: AskPurpose, action: Action,
+    def _check(self, context: WorldContext, purpose: AskPurpose, action: Action,
                expected: dict[Atom, bool]) -> tuple[list[Answer], list[Atom]]:
         """Look, ask the atoms in view, and take the answers in.
 
@@ -217,7 +218,7 @@ class Policy(PolicyBase):
         return [answer for answer in answers
                 if answer.verdict.says not in (None, asked[answer.atom])], hidden
 
-    def _take(self, context: Context, answers: Sequence[Answer]) -> None:
+    def _take(self, context: WorldContext, answers: Sequence[Answer]) -> None:
         """Write answers into the belief; one that says neither leaves its atom as it was."""
         for answer in answers:
             if answer.verdict.says is None:

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sightplan.agent.asking import ask_atoms
+from sightplan.agent.context import WorldContext
 from sightplan.agent.methods import ground
 from sightplan.agent.methods.ground import Settings as Settings
-from sightplan.agent.policy import Context, Stop
+from sightplan.agent.policy import Stop
 from sightplan.domains import MemoryOf
 from sightplan.model import (
     Action,
@@ -35,27 +37,27 @@ class Policy(ground.Policy):
     _memory = ''
     _checked: tuple[Observation, tuple[Answer, ...]] | None = None
 
-    def begin(self, context: Context) -> Stop | None:
+    def begin(self, context: WorldContext) -> Stop | None:
         """Forget the last episode, ask every ground atom and plan from the answers."""
         self._memory, self._checked = '', None
         return super().begin(context)
 
-    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+    def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
         """Remember an action that was not carried out, forget one that was; then as ``ground``."""
         self._memory = ('' if feedback.status is FeedbackStatus.EXECUTED
                         else self._remember(context, action, feedback))
         self._checked = None
         return super().learn(context, action, feedback)
 
-    def _ask(self, context: Context, observation: Observation, atoms: Sequence[Atom],
+    def _ask(self, context: WorldContext, observation: Observation, atoms: Sequence[Atom],
              purpose: AskPurpose, expected: Sequence[bool | None] | None = None,
              action: Action | None = None) -> tuple[Answer, ...]:
-        answers = context.ask(atoms, purpose, expected, action, observation, self._memory)
+        answers = ask_atoms(context, atoms, purpose, expected, action, observation, self._memory)
         if purpose is AskPurpose.PRECONDITION:
             self._checked = observation, answers
         return answers
 
-    def _remember(self, context: Context, action: Action, feedback: Feedback) -> str:
+    def _remember(self, context: WorldContext, action: Action, feedback: Feedback) -> str:
         """What the next questions tell about an action that was withheld or rejected."""
         observation, answers = self._checked or (Observation(), ())
         said = {answer.atom: answer.verdict.says for answer in answers

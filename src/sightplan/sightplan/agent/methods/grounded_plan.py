@@ -19,6 +19,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from sightplan.agent.asking import detect_instances, plan_from
+from sightplan.agent.context import WorldContext
 from sightplan.agent.grounded_plans import (
     BY_MODEL,
     READER,
@@ -34,7 +36,7 @@ from sightplan.agent.grounded_plans import (
 )
 from sightplan.agent.methods._grounded_plan_samples import Answerer as Answerer
 from sightplan.agent.methods._grounded_plan_samples import SampleSettings as SampleSettings
-from sightplan.agent.policy import Act, Context, Decision, PolicyBase, Stop, without_plan
+from sightplan.agent.policy import Act, Decision, PolicyBase, Stop, without_plan
 from sightplan.grounding.instructions import (
     DRAWER,
     Memory,
@@ -128,7 +130,7 @@ class Policy(PolicyBase):
         """Actions of the current plan that are not carried out yet."""
         return len(self._plan)
 
-    def begin(self, context: Context) -> Stop | None:
+    def begin(self, context: WorldContext) -> Stop | None:
         """Tell things apart, read the instruction, and plan its first stage."""
         self._stage = self._moved = self._repeated = self._late = 0
         self._plan, self._slid, self._failed, self._tried = (), {}, Counter(), Counter()
@@ -137,8 +139,9 @@ class Policy(PolicyBase):
         self._aspect, instruction = _aspect(observation), context.problem.instruction
         by_model = self._by_model = self._settings.reader == BY_MODEL
         self._stages: tuple[Stage, ...] = ()
-        told = context.tell_apart(self._settings.looks, observation,
-                                  instruction if by_model else '', self._settings.proposals)
+        told = detect_instances(context, observation, self._settings.looks,
+                                instruction=instruction if by_model else '',
+                                tries=self._settings.proposals)
         if told.unread:
             return Stop(StopReason.GAVE_UP, told.unread)
         self._memory = Memory(told.instances, self._settings.looks)
@@ -193,7 +196,7 @@ class Policy(PolicyBase):
         return stages, replace(full, objects={**clear.objects, **full.objects},
                                goals=tuple(goals)), unread
 
-    def _next_plan(self, context: Context) -> Stop | None:
+    def _next_plan(self, context: WorldContext) -> Stop | None:
         """Plan for the first stage that is not reached yet."""
         while self._stage < len(self._work.goals):
             goal = self._work.goals[self._stage]
@@ -208,7 +211,7 @@ class Policy(PolicyBase):
                 self._aside = set()  # nothing else is left to do: they once more
             context.adopt_problem(self._work.objects, goal, self._source())
             context.believe(self._state)
-            found = context.plan(self._state, SEARCH)
+            found = plan_from(context, self._state, SEARCH)
             self._plan = found.plan or ()
             return without_plan(found)
         unseen = (f'; put down and not seen since: {", ".join(sorted(self._unseen))}'
@@ -225,7 +228,7 @@ class Policy(PolicyBase):
                 f'stage {number + 1} of {count}' + (
                     '' if sure is None else f' (these things are meant with {sure:.2f})'))
 
-    def decide(self, context: Context) -> Decision:
+    def decide(self, context: WorldContext) -> Decision:
         """The next step, at its place as it was seen last."""
         action = self._plan[0]
         about = self._memory[action.args[-1]]
@@ -243,7 +246,7 @@ class Policy(PolicyBase):
             room_in(about.region, kind), number, max(len(goes), number + 1),
             inside=kind != SURFACE)))
 
-    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+    def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
         """Look again: is it as it should be, where is everything now, and what is meant?"""
         if primitive_of(action) is Primitive.PLACE:
             self._tried[action.args[-1]] += 1
@@ -281,7 +284,7 @@ class Policy(PolicyBase):
         self._aside.add(thing)
         return bool(others or self._rest(self._work.goals[self._stage]))
 
-    def _look(self, context: Context, action: Action, feedback: Feedback) -> bool:
+    def _look(self, context: WorldContext, action: Action, feedback: Feedback) -> bool:
         """Update where things are; returns whether an action did what it should."""
         looks = (self._settings.looks_again if len(self._plan) > 1 else
                  self._settings.looks)  # it is decided anew what is left to do
@@ -296,7 +299,7 @@ class Policy(PolicyBase):
         refused = feedback.message.endswith(STILL_HELD)
         if primitive is Primitive.PLACE and action.region is not None and not refused:
             self._memory.put(about, _around(action.region, before[about]))
-        seen = context.tell_apart(looks)
+        seen = detect_instances(context, context.observe(), looks)
         found = {} if seen.unread else self._memory.look(
             seen.instances, looks,
             {about} | {thing for thing, place in inside.items() if place == about},
@@ -345,7 +348,7 @@ class Policy(PolicyBase):
         self._state = (self._state - {Atom('held', (about,))}) | {Atom('handempty')}
         return False
 
-    def _reread(self, context: Context) -> bool:
+    def _reread(self, context: WorldContext) -> bool:
         """Read the instruction by all that was seen; returns whether it means anything else now.
 
         What is in the hand goes to where it was to go first. What was put somewhere stays there.

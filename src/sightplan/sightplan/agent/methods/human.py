@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from sightplan.agent.policy import Act, Context, Planless, Stop
+from sightplan.agent.context import WorldContext
+from sightplan.agent.policy import Act, Planless, Stop
 from sightplan.model import Action, Feedback, InputError, Observation
 from sightplan.model.settings import NoSettings
 
@@ -21,10 +22,11 @@ class Player(Protocol):
     def name(self) -> str:
         """Who plays."""
 
-    def begin(self, context: Context, observation: Observation, goal: Observation | None) -> None:
+    def begin(self, context: WorldContext, observation: Observation,
+              goal: Observation | None) -> None:
         """An episode begins; ``goal`` is its picture, None where the context tells the goal."""
 
-    def ask(self, context: Context) -> Act | Stop:
+    def ask(self, context: WorldContext) -> Act | Stop:
         """Wait for what the person does next.
 
         Raises:
@@ -55,15 +57,15 @@ class Policy(Planless):
         """Who decides, as results name it."""
         return f'human {self._player.name}'.rstrip()
 
-    def begin(self, context: Context) -> None:
+    def begin(self, context: WorldContext) -> None:
         """Look at the world and the goal, and show both."""
         goal = context.goal_observation() if context.spec.pictured_goal else None
         self._player.begin(context, context.observe(), goal)
 
-    def decide(self, context: Context) -> Act | Stop:
+    def decide(self, context: WorldContext) -> Act | Stop:
         """What the person does."""
         return self._player.ask(context)
 
-    def learn(self, context: Context, action: Action, feedback: Feedback) -> None:
+    def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> None:
         """Show what became of it."""
         self._player.learn(action, feedback, context.observe())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sightplan.agent.policy import Context, Decision, Planless, Stop
+from sightplan.agent.context import WorldContext
+from sightplan.agent.policy import Decision, Planless, Stop
 from sightplan.model import StopReason
 from sightplan.model.settings import NoSettings
 
@@ -12,6 +13,6 @@ Settings = NoSettings
 class Policy(Planless):
     """Give up at once."""
 
-    def decide(self, context: Context) -> Decision:
+    def decide(self, context: WorldContext) -> Decision:
         """Stop."""
         return Stop(StopReason.GAVE_UP, 'this method never acts')

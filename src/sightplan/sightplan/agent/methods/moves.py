@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from sightplan.agent.policy import Act, Context, Decision, Planless, Stop
+from sightplan.agent.context import WorldContext
+from sightplan.agent.policy import Act, Decision, Planless, Stop
 from sightplan.model import Action, InputError, StopReason, TruthSource, param
 
 
@@ -33,7 +34,7 @@ class Policy(Planless):
         self._sequence = settings.sequence
         self._queue: deque[Action] = deque()
 
-    def begin(self, context: Context) -> Stop | None:
+    def begin(self, context: WorldContext) -> Stop | None:
         """Look the sequence up.
 
         Raises:
@@ -46,7 +47,7 @@ class Policy(Planless):
         self._queue = deque(plans[self._sequence])
         return None
 
-    def decide(self, context: Context) -> Decision:
+    def decide(self, context: WorldContext) -> Decision:
         """The next action."""
         if not self._queue:
             return Stop(StopReason.PLAN_DONE, 'the sequence is at its end')

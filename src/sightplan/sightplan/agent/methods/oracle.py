@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sightplan.agent.answerer import Desk, SampleTruth, Unasking
-from sightplan.agent.policy import Act, Context, Decision, PolicyBase, Stop, without_plan
+from sightplan.agent.answerer import SampleTruth, Unasking
+from sightplan.agent.asking import plan_from
+from sightplan.agent.context import Context, WorldContext
+from sightplan.agent.policy import Act, Decision, PolicyBase, Stop, without_plan
 from sightplan.model import (
     Action,
     Feedback,
@@ -52,16 +54,16 @@ class Policy(PolicyBase):
         """Actions of the plan not carried out yet."""
         return len(self._queue)
 
-    def begin(self, context: Context) -> Stop | None:
+    def begin(self, context: WorldContext) -> Stop | None:
         """Read the initial state and plan."""
         self._queue.clear()
         return self._replan(context)
 
-    def decide(self, context: Context) -> Decision:
+    def decide(self, context: WorldContext) -> Decision:
         """Carry out the plan."""
         return Act(self._queue[0])
 
-    def learn(self, context: Context, action: Action, feedback: Feedback) -> Stop | None:
+    def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
         """Compare the true state with the expected one."""
         expected = context.model.apply(action, self._state)
         if feedback.status is not FeedbackStatus.EXECUTED or self._true_state() != expected:
@@ -74,10 +76,10 @@ class Policy(PolicyBase):
     def _true_state(self) -> State:
         return self._truth.state()
 
-    def _replan(self, context: Context) -> Stop | None:
+    def _replan(self, context: WorldContext) -> Stop | None:
         self._state = self._true_state()
         context.believe(self._state)
-        result = context.plan(self._state, self._search)
+        result = plan_from(context, self._state, self._search)
         self._queue = deque(result.plan)
         if (stop := without_plan(result)) is not None:
             return stop
@@ -93,6 +95,6 @@ class Answerer(Unasking):
         """Keep the source of truth."""
         self._truth = truth
 
-    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+    def answer(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         """Read the truth."""
         return [self._truth.reply(sample) for sample in samples]

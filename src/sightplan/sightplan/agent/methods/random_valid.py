@@ -5,7 +5,8 @@ It is told by ground truth which are legal. ``random`` draws from all, legal or 
 
 from __future__ import annotations
 
-from sightplan.agent.policy import Act, Context, Decision, Planless, Stop
+from sightplan.agent.context import WorldContext
+from sightplan.agent.policy import Act, Decision, Planless, Stop
 from sightplan.model import StopReason, TruthSource
 from sightplan.model.settings import NoSettings
 
@@ -22,7 +23,7 @@ class Policy(Planless):
         super().__init__(settings)
         self._truth = truth
 
-    def decide(self, context: Context) -> Decision:
+    def decide(self, context: WorldContext) -> Decision:
         """Draw an action."""
         state = self._truth.state()
         legal = [action for action in context.model.actions

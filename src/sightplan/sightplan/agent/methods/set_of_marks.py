@@ -10,8 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sightplan.agent.answerer import Desk, each
+from sightplan.agent.context import Context
 from sightplan.agent.methods._instructed import InstructionAnswerer
+from sightplan.agent.sample_asking import ask_samples, each, instances_in, marked, task_of
 from sightplan.model import param
 from sightplan.model.grounded_plan import GroundedStep, Primitive
 from sightplan.model.region import Form, Region
@@ -37,20 +38,20 @@ class Answerer(InstructionAnswerer):
         """Keep who draws the marks."""
         self._settings = settings
 
-    def plans(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+    def plans(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         """Mark the picture once, and ask for a plan for each instruction about it."""
         marks: dict[str, list[Region]] = {}
 
         def planned(sample: Sample) -> SampleReply:
             if sample.cluster not in marks:
-                marks[sample.cluster] = [one.region for one in desk.tell_apart(
-                    sample, 1, self._settings.marks)]
+                marks[sample.cluster] = [one.region for one in instances_in(
+                    context, sample, 1, self._settings.marks)]
             own = marks[sample.cluster]
-            reply, = desk.ask([desk.marked(sample, own)], self.prompt,
+            reply, = ask_samples(context, [marked(sample, own)], self.prompt,
                               self.instruction_prompt)
             if reply.error:
                 return reply
-            steps, unread = desk.read(sample, reply)
+            steps, unread = task_of(sample).read(reply)
             return replace(reply, unread=unread) if unread else replace(reply, data=[
                 replace(step, region=_place(step, own))
                 for step in map(GroundedStep.from_json, steps)])

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sightplan.agent.answerer import Desk, each
+from sightplan.agent.context import Context
 from sightplan.agent.methods import ask
+from sightplan.agent.sample_asking import each, locate
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.sample import Sample, SampleReply
 
@@ -22,9 +23,9 @@ class Answerer(ask.Answerer):
         """Keep how long the model is asked."""
         self._settings = settings
 
-    def answer(self, samples: Sequence[Sample], desk: Desk) -> list[SampleReply]:
+    def answer(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         """Ask the model, where a place is wanted several times, and all else at once."""
         others = [sample for sample in samples if sample.target is None]
-        replies = iter(super().answer(others, desk) if others else [])
+        replies = iter(super().answer(others, context) if others else [])
         return each(samples, lambda sample: next(replies) if sample.target is None
-                    else desk.locate(sample, self._settings))
+                    else locate(context, sample, self._settings))

@@ -1,0 +1,130 @@
+"""What methods ask for: questions about atoms, the things in a picture, plans.
+
+Each is a function over the tools of a method (``sightplan.agent.context``), so that it is there
+once for episodes, samples and the agent on ROS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from sightplan.agent.context import AskedModel, Context, Reason, WorldContext
+from sightplan.model import (
+    BARE,
+    Action,
+    Answer,
+    AskPurpose,
+    Atom,
+    GroundingPrompt,
+    InputError,
+    Observation,
+    PlanningResult,
+    PlanningTask,
+    Question,
+    SeenThings,
+    State,
+    prompt_id,
+)
+from sightplan.model.query import Deadline, ask_one
+from sightplan.model.sample import Sample
+from sightplan.queries import DetectInstances, yes_no_queries
+
+
+def ask_questions(model: AskedModel, observation: Observation, questions: Sequence[Question],
+                  prompt: GroundingPrompt = BARE, keep_going: bool = False) -> list[Answer]:
+    """Ask yes/no questions, all about one observation, in one batch.
+
+    Args:
+        model: as ``Context.asking`` gives it.
+        observation: what the model sees.
+        questions: what is asked.
+        prompt: the words around the questions.
+        keep_going: whether answers to some are of use where others fail.
+
+    Returns:
+        One answer per question, in the same order.
+
+    Raises:
+        InputError: the model answers no such questions.
+        SightplanError: it could not answer; ``partial`` has the answers that came before.
+    """
+    replies = model.ask(yes_no_queries(observation, questions, prompt),
+                        Deadline(keep_going=keep_going))
+    return cast(list[Answer], replies)
+
+
+def ask_atoms(context: WorldContext, atoms: Sequence[Atom], purpose: AskPurpose,
+              expected: Sequence[bool | None] | None = None, action: Action | None = None,
+              observation: Observation | None = None, memory: str = '') -> tuple[Answer, ...]:
+    """Ask whether atoms hold, all about one image, in one batch.
+
+    Args:
+        context: of the episode.
+        atoms: what to ask, worded by the domain's templates; their objects must all be in view
+            (``Observation.in_view``).
+        purpose: why (metrics keep the purposes apart).
+        expected: what the policy expects, one per atom; None: nothing.
+        action: whose preconditions or effects they are.
+        observation: what to ask about, observed in this episode; a fresh one when None.
+        memory: text about an earlier attempt that is put before the questions.
+
+    Returns:
+        One answer per atom, in the same order.
+
+    Raises:
+        InputError: an object of an atom is out of view, or the observation is none of this
+            episode.
+    """
+    observation = context.observe() if observation is None else observation
+    expectations = (None,) * len(atoms) if expected is None else tuple(expected)
+    if len(expectations) != len(atoms):
+        raise ValueError(f'{len(expectations)} expectations for {len(atoms)} questions')
+    prompt = (context.domain.grounding_prompt(context.prompt, memory, context.problem)
+              if context.prompt else BARE)
+    reason = Reason(purpose, expectations, action, memory, prompt_id(prompt.name, prompt.sha256))
+    return tuple(ask_questions(context.asking(observation, reason=reason), observation,
+                               [context.domain.question(atom) for atom in atoms], prompt))
+
+
+def detect_instances(context: Context, observation: Observation, looks: int, *,
+                     about: Sample | None = None, backend: str = '', instruction: str = '',
+                     tries: int = 1) -> SeenThings:
+    """Let a model find all things in a picture, and tell them apart.
+
+    Args:
+        context: of the method.
+        observation: the picture, with depth where there is any.
+        looks: how often the model looks, each time at another view of the picture.
+        about: the sample whose picture it is; None in an episode.
+        backend: another model than the run's, see ``Context.asking``.
+        instruction: what the model shall also say the goal of (``read_goal`` of
+            ``sightplan.grounding.instructions`` reads it); '' for nothing.
+        tries: how often it is asked for the goal at most.
+
+    Raises:
+        InputError: the model cannot (names those that can), or there is no picture.
+        BackendError: the model could not answer.
+        DeadlineError: not within the time limit.
+        SpendingCapError: a limit on tokens or cost is reached.
+    """
+    if observation.image is None:
+        raise InputError('things are told apart in pictures; this observation has none')
+    model = context.asking(observation if about is None else about, backend)
+    return ask_one(model, DetectInstances(observation, looks, instruction, tries))
+
+
+def plan_from(context: WorldContext, state: State, search: str = '') -> PlanningResult:
+    """Search for a plan from a state to the episode's goal.
+
+    Args:
+        context: of the episode.
+        state: where the plan begins, as believed.
+        search: see ``PlanningTask``; '' for the planner's own setting.
+
+    Raises:
+        PlannerError: the planner could not run or crashed: the episode is unscored.
+    """
+    problem, domain = context.problem, context.domain
+    return context.plan(PlanningTask(problem.domain_pddl or domain.pddl,
+                                     domain.write_problem(problem, state), search))

@@ -1,0 +1,284 @@
+"""The tools of methods for samples, as a run has them; contract in ``agent.context.Context``."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Protocol
+
+from sightplan.agent.context import LOOK, AskedModel, Reason
+from sightplan.agent.sample_asking import asks_yes_no
+from sightplan.grounding import BackendGrounder
+from sightplan.model import (
+    BackendError,
+    InputError,
+    Observation,
+    PlanningResult,
+    PlanningTask,
+    SymbolicPlanner,
+    Usage,
+)
+from sightplan.model.logged import without_seed
+from sightplan.model.query import (
+    Deadline,
+    Model,
+    Query,
+    Reply,
+    Traits,
+    part_name,
+    start_episode,
+    traits_of,
+)
+from sightplan.model.sample import Picture, Sample
+from sightplan.model.sealing import sealed
+from sightplan.queries import Choose, Detect, DetectInstances, Generate, YesNo
+from sightplan.runs.handing import Handed
+from sightplan.runs.samples import SamplePlan
+from sightplan.runs.work import closing
+from sightplan.vlm.api import check_backend, make_checked_backend
+
+_SAMPLE, _CLUSTER = 'sample', 'cluster'
+"""What a model was asked about: a sample, or all samples of a cluster (their picture)."""
+
+
+class BatchTruth(Protocol):
+    """The truth about the samples that a model is asked about, for simulated models."""
+
+    batch: Sequence[Sample]
+
+
+class SampleTools:
+    """The tools of answerers; contract in ``agent.context.Context``.
+
+    Its public methods take samples as they were handed out (``handing``).
+    """
+
+    def __init__(self, plan: SamplePlan, backend: Model | None, stack: ExitStack,
+                 handed: Handed, truth: BatchTruth) -> None:
+        self._plan, self._stack, self._handed, self._truth = plan, stack, handed, truth
+        self._batch: Sequence[Sample] = ()
+        self._model = None if backend is None else BackendGrounder(backend)
+        self._planner: SymbolicPlanner | None = None
+        self._others: dict[str, BackendGrounder] = {}
+        self._answered: dict[tuple[str, str], dict[str, None]] = {}
+        self._current_model = ''
+        self._rng: random.Random | None = None
+        self._told = ''
+
+    def start(self, batch: Sequence[Sample], model: str) -> None:
+        """A batch begins: a backend that keeps a history forgets the one before.
+
+        Args:
+            batch: its samples.
+            model: exact name of the run's model for its domain, '' where none is needed.
+        """
+        self._answered.clear()
+        self._current_model = model
+        self._rng = None
+        self._batch = batch
+        self._told = repr([part for sample in batch for part in sample.parts
+                           if isinstance(part, str)])
+        if self._model is not None:
+            start_episode(self._model, batch[0].cluster, batch[0].split)
+
+    def answered_by(self, sample: Sample) -> str:
+        """Exact names of the models that were asked about a sample of the batch, or its picture.
+
+        A backend may locate, choose or tell things apart by a model of its own for that.
+        """
+        return ' + '.join({**self._answered.get((_CLUSTER, sample.cluster), {}),
+                           **self._answered.get((_SAMPLE, sample.id), {})})
+
+    @property
+    def rng(self) -> random.Random:
+        """Contract in ``Context``: one generator for the samples of a batch."""
+        if self._rng is None:
+            self._rng = random.Random(f'answerer/{self._plan.settings.seed}/{self._told}')
+        return self._rng
+
+    @property
+    def answering_model(self) -> str:
+        """Contract in ``Context``."""
+        return without_seed(self._current_model)
+
+    def asking(self, about: Observation | Sample, backend: str = '',
+               reason: Reason = LOOK) -> AskedModel:
+        """Contract in ``Context``."""
+        if not isinstance(about, Sample):
+            raise InputError('a method for samples asks about a sample (give the sample, not its '
+                             'picture)')
+        model: AskedModel = sealed(AskedModel, _AskedAbout(self, about, *self._of(backend)))
+        return model
+
+    def plan(self, task: PlanningTask) -> PlanningResult:
+        """Contract in ``Context``."""
+        from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
+        settings = self._plan.settings
+        if self._planner is None:
+            self._planner = self._stack.enter_context(
+                FastDownwardPlanner(PlannerSettings(search=settings.planner_search)))
+        return self._planner.plan(task, settings.planner_timeout_s)
+
+    def limit_s(self, query: Query[Any] | None = None) -> float | None:
+        """The run's time limit of a query [s]; None: of what is no yes/no question."""
+        settings = self._plan.settings
+        return (settings.grounder_timeout_s if isinstance(query, YesNo)
+                else settings.propose_timeout_s)
+
+    def ask(self, about: Sample, backend: str, model: BackendGrounder,
+            queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        """Ask a model about a sample, and keep its name.
+
+        Args:
+            about: the sample, as it was handed out.
+            backend: name of the model's backend.
+            model: the model.
+            queries: what it is asked.
+            deadline: of the method; without a limit the run's counts.
+
+        Raises:
+            InputError: the model answers no such queries, or from the truth, which no method
+                that shows no picture may use.
+            SightplanError: see ``Model.ask``.
+        """
+        real = self._handed.real(about)
+        for query in queries:
+            if traits_of(model).truth and not isinstance(query, Generate) and not any(
+                    isinstance(part, Picture) for part in about.parts):
+                raise InputError(f'backend {self._plan.settings.backend!r} answers from the truth '
+                                 'whatever is shown, so that nothing is blind about it; choose '
+                                 'another backend or method')
+            kind = Detect if isinstance(query, DetectInstances) else type(query)
+            check_backend(backend, kind, model)
+            self._note(real, part_name(model, type(query)),
+                       _CLUSTER if isinstance(query, DetectInstances | Detect) else _SAMPLE)
+        if queries and isinstance(queries[0], YesNo):  # the truth of these, not of all of a batch
+            shown = [_pictures(one) for one in self._batch if one.id == real.id]
+            self._truth.batch = [one for one in self._batch if asks_yes_no(one)
+                                 and _pictures(one) in shown] or self._truth.batch
+        timeout_s = deadline.timeout_s
+        if timeout_s is None:
+            timeout_s = self.limit_s(queries[0] if queries else None)
+        return model.ask([self._whole(query) for query in queries],
+                         dataclasses.replace(deadline, timeout_s=timeout_s))
+
+    def _whole(self, query: Query[Any]) -> Query[Any]:
+        """A query with what a method is not handed: what is behind the options of a choice."""
+        if not isinstance(query, Choose) or (
+                choice := self._handed.choice(query.subjects)) is None:
+            return query
+        return dataclasses.replace(query, subjects=choice.subjects, properties=choice.properties)
+
+    def _note(self, sample: Sample, model: str, of: str = _SAMPLE) -> None:
+        """Keep the name of a model that is asked about a sample, or about all of its cluster."""
+        if self._model is not None and model == self._model.name:
+            model = self._current_model
+        key = of, sample.cluster if of == _CLUSTER else sample.id
+        self._answered.setdefault(key, {})[model] = None
+
+    def _of(self, words: str) -> tuple[str, BackendGrounder]:
+        """Name and model of a backend that a method names, loaded once; the run's for ''.
+
+        Raises:
+            InputError: there is no such backend or option.
+        """
+        if not words:
+            if self._model is None:
+                raise BackendError('this method was not expected to ask a model (its Answerer '
+                                   'declares needs_model = False)')
+            return self._plan.settings.backend, self._model
+        if words not in self._others:
+            name, *options = words.split()
+            if not all('=' in option for option in options):
+                raise InputError(f'{words!r} names no model; write a backend and options, such as '
+                                 '"transformers model=DIR"')
+            self._others[words] = BackendGrounder(closing(self._stack, make_checked_backend(
+                name, dict(option.split('=', 1) for option in options))))
+        return words.split()[0], self._others[words]
+
+
+def _pictures(sample: Sample) -> list[str]:
+    return [part.name for part in sample.parts if isinstance(part, Picture)]
+
+
+class _AskedAbout:
+    """A model that is asked about one sample; contract in ``agent.context.AskedModel``."""
+
+    def __init__(self, tools: SampleTools, about: Sample, backend: str,
+                 model: BackendGrounder) -> None:
+        self._tools, self._about, self._model = tools, about, model
+        self.backend = backend
+
+    @property
+    def accepts(self) -> frozenset[type[Query[Any]]]:
+        return self._model.accepts
+
+    @property
+    def traits(self) -> Traits:
+        return traits_of(self._model)
+
+    @property
+    def name(self) -> str:
+        return without_seed(self._model.name)
+
+    @property
+    def usage(self) -> Usage | None:
+        return None
+
+    @property
+    def timeout_s(self) -> float | None:
+        return self._tools.limit_s()
+
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        return self._tools.ask(self._about, self.backend, self._model, queries, deadline)
+
+
+class ModelPerDomain:
+    """A model of which each domain has its own, as one."""
+
+    def __init__(self, models: Mapping[str, Model]) -> None:
+        self._models = models
+        self.current: Model = next(iter(models.values()))
+
+    def use(self, domain: str) -> None:
+        """What follows is about a domain."""
+        self.current = self._models.get(domain, self.current)  # questions in words have none
+
+    @property
+    def _all(self) -> list[Model]:
+        return list({id(model): model for model in self._models.values()}.values())
+
+    @property
+    def accepts(self) -> frozenset[type[Query[Any]]]:
+        """Contract in ``Model``."""
+        return self.current.accepts
+
+    @property
+    def traits(self) -> Traits:
+        """Contract in ``HasTraits``."""
+        return traits_of(self.current)
+
+    @property
+    def name(self) -> str:
+        """Contract in ``Model``: the names of all."""
+        return ', '.join(dict.fromkeys(model.name for model in self._all))
+
+    @property
+    def usage(self) -> Usage | None:
+        """Contract in ``Model``: that of all together."""
+        known = [usage for model in self._all if (usage := model.usage) is not None]
+        return sum(known, Usage()) if known else None
+
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        """Contract in ``Model``."""
+        return self.current.ask(queries, deadline)
+
+    def part_name(self, kind: type[Query[Any]]) -> str:
+        """Contract in ``HasParts``."""
+        return part_name(self.current, kind)
+
+    def start_episode(self, episode_id: str, split: str = '') -> None:
+        """Contract in ``FollowsEpisodes``."""
+        start_episode(self.current, episode_id, split)
