@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 FOLDER, INDEX = 'tables', 'index.json'
 MOST_ROWS = 200
 """Number of rows that a Markdown table shows."""
+_LONGEST_CELL = 200
+"""Most characters of a text in a Markdown table; CSV and Parquet have all of it."""
 
 _ENDINGS = ('.csv', '.parquet', '.md')
 _BATCH = 20_000
@@ -127,7 +129,7 @@ def to_markdown(table: Table, rows: Sequence[Mapping[str, Any]] | None = None,
     """
     rows, count = (table.rows if rows is None else rows)[:MOST_ROWS], count or len(table.rows)
     head = [escaped(f'{c.group}, {c.heading}' if c.group else c.heading) for c in table.columns]
-    body = [[rounded(row.get(c.key), c.kind) for c in table.columns] for row in rows]
+    body = [[rounded(_brief(row.get(c.key)), c.kind) for c in table.columns] for row in rows]
     widths = [max(3, *map(len, cells)) for cells in zip(head, *body, strict=True)]
     left = [c.kind in ('text', 'bool') for c in table.columns]
     rule = ['-' * width if text else '-' * (width - 1) + ':'
@@ -139,6 +141,13 @@ def to_markdown(table: Table, rows: Sequence[Mapping[str, Any]] | None = None,
     more = ([f'The first {len(rows)} of {count} rows; all are in the CSV and Parquet files.', '']
             if count > len(rows) else [])
     return '\n'.join([f'# {escaped(table.title)}', '', *lines, '', *more, escaped(table.note), ''])
+
+
+def _brief(value: object) -> object:
+    """A text of which a Markdown table shows the beginning, if it is long (an outline is)."""
+    if isinstance(value, str) and len(value) > _LONGEST_CELL:
+        return f'{value[:_LONGEST_CELL]}…'
+    return value
 
 
 def rounded(value: object, kind: Kind) -> str:

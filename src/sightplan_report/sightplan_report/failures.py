@@ -125,8 +125,9 @@ def read_columns(paths: Iterable[Path], note: Callable[[str], None] = lambda tex
                 raise InputError(f'{folder / "episodes.jsonl"}: episode {number}: {wrong} is '
                                  'missing or wrong; remove its line, and resume the run')
         if not lines:
-            text = (f'{folder}: holds samples, which have no causes of failure; "sightplan '
-                    'report" shows them' if every else f'{folder}: has no finished episode yet')
+            text = (f'{folder}: holds samples, whose causes are not those of episodes; "sightplan '
+                    'report" counts and shows them, and summary.json has the counts' if every
+                    else f'{folder}: has no finished episode yet')
             if folder in named:
                 raise InputError(text)
             note(f'left out: {text}')

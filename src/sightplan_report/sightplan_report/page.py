@@ -286,6 +286,24 @@ def _gallery(results: Results, chosen: Sequence[Chosen], keys: Mapping[tuple[str
     return list(found.values())
 
 
+def _sample_gallery(results: Results) -> list[dict[str, str]]:
+    """Pictures of samples that went wrong, the answer beside the truth: causes take turns."""
+    shelves = grouped([one for one in _all_lines(results)
+                       if one.line.get('picture') and one.line.get('cause')],
+                      lambda one: str(one.line['cause']))
+    names = dict(zip(map(id, results.groups), group_labels(results), strict=True))
+    found: list[dict[str, str]] = []
+    for one in (one for turn in itertools.zip_longest(*shelves.values()) for one in turn
+                if one is not None):
+        file = one.run.folder / str(one.line['picture'])
+        if len(found) < _MOST_GALLERY and file.is_file():
+            found.append({
+                'key': 'causes', 'uri': jpeg_uri(for_page(file.read_bytes())),
+                'cause': str(one.line['cause']), 'text': 'truth (1) and answer (2)',
+                'label': f'{names[id(one.group)]}, {one.line["id"]}'})
+    return found
+
+
 # ------------------------------------------------------------------------------------ sections
 
 
@@ -297,6 +315,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     'predicates': ('Accuracy of each predicate', 'predicates'),
     'compounding': ('How errors add up', 'compounding'),
     'failures': ('Why episodes fail', 'failures stops'),
+    'causes': ('What went wrong with samples', 'causes'),
     'calibration': ('Calibration', 'calibration'),
     'cost': ('Questions and time', 'cost'),
     'paired': ('Paired comparisons', 'paired'),
@@ -335,11 +354,12 @@ def _sections(whole: Results, results: Results, tables: Sequence[Table],
                       lambda table: place_of(table.name))
     drawn = grouped(itertools.chain(figures(results, tables), of_suites(whole)),
                     lambda pair: pair[0])
+    galleries = {'failures': gallery, 'causes': _sample_gallery(whole.of_kind(SAMPLE))}
     facts = {'errors': list(_error_reasons(whole)), 'provenance': list(_provenance(whole))}
     for key, (title, _) in _PLACES.items():
         found = _Section(key, title, [figure for _, figure in drawn.get(key, ())],
                          list(map(shown, shelves.get(key, ()))),
-                         gallery if key == 'failures' else (), facts.get(key, ()))
+                         galleries.get(key, ()), facts.get(key, ()))
         if (found.figures or found.tables or found.facts or key == 'notes'
                 or (key == 'episodes' and results.runs)):
             yield found
@@ -355,13 +375,12 @@ def _has_content(table: Table) -> bool:
 
 
 def _error_reasons(results: Results) -> Iterator[tuple[str, str]]:
-    """Yield the reasons why episodes are not scored, the most frequent first."""
-    reasons = Counter(str(line['error'] or line.get('message') or words(line.get('stop', '')))
+    """Yield the reasons why episodes or samples are not scored, the most frequent first."""
+    reasons = Counter((str(line['error'] or line.get('message') or words(line.get('stop', ''))),
+                       'sample' if line.get('kind') == SAMPLE else 'episode')
                       for run in results.runs for line in run.lines if not measures.scored(line))
     found = reasons.most_common()
-    for reason, count in found[:_MOST_REASONS]:
-        what = ('sample' if not results.of_kind(EPISODE).runs else
-                'episode' if not results.of_kind(SAMPLE).runs else 'item')
+    for (reason, what), count in found[:_MOST_REASONS]:
         yield f'{count:,} {what}{"s" if count != 1 else ""}', reason
     if len(found) > _MOST_REASONS:
         left = sum(count for _, count in found[_MOST_REASONS:])
@@ -401,6 +420,10 @@ def _tiles(results: Results) -> list[tuple[str, str]]:
     suites = {run.suite.name: run.suite for run in results.of_kind(SAMPLE).runs
               if run.suite is not None}
     for name, suite in suites.items():
+        groups = [group for group in results.of_kind(SAMPLE).groups
+                  if group.suite is not None and group.suite.name == name]
+        if len(groups) != 1 or len(groups[0].summary.get('outputs') or ()) > 1:
+            continue  # numbers of several methods, variants or forms of answers are no one number
         primary = suite.primary(SAMPLES)
         found = aggregate([line for line in scored if line['suite'] == name
                            and line['kind'] == SAMPLE], primary)

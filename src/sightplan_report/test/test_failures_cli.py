@@ -141,7 +141,7 @@ def test_a_run_below_without_an_episode_is_left_out(ground, tmp_path, capsys):
 def test_samples_are_left_out(ground, tmp_path, capsys):
     write_run(tmp_path / 'samples', [sample(1)], kind='samples')
     assert main(['failures', str(tmp_path / 'samples')]) == 2
-    assert 'holds samples, which have no causes of failure' in capsys.readouterr().err
+    assert 'holds samples, whose causes are not those of episodes' in capsys.readouterr().err
     assert main(['failures', str(tmp_path), '--json']) == 0
     out, err = capsys.readouterr()
     assert [r['run'] for r in json.loads(out)['runs']] == ['ground']

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from point_it_out_cases import DrawnScenes, install_scenes, no_scenes, place, write_data
 from sightplan import cli
+from sightplan.console import results_table
 from sightplan.model import Form, InputError, Region, Target, Usage
+from sightplan.model.picture_files import read_image
 from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.queries import Locate
@@ -411,3 +413,58 @@ def test_samples_of_all_splits_load_through_the_suite():
     assert all(isinstance(sample.parts[0], Picture) for one in loaded for sample in one.items)
     found = score_reply(SUITE, loaded[0].items[0], loaded[0].truth('s1s2/0'), SampleReply('no'))
     assert found['unread'] and found['measures']['score'] == 0.0
+
+
+# ----------------------------------------------------------------------------- what went wrong
+
+
+def wrong_run(out, images=True, **options):
+    """A run of a model that knows "red" alone, and points beside it."""
+    with OpenRun(RunSettings(suite='point_it_out', method='ask', split='s1', out=str(out),
+                             backend='noisy_oracle', failure_images=images,
+                             suite_options={'count': 3, **options}),
+                 backend=Knowing(LocateReply())) as opened:
+        return opened.summarise(opened.walk()), opened.store.lines()
+
+
+def test_causes_are_counted_and_a_few_samples_of_each_have_a_picture(tmp_path, capsys):
+    summary, lines = wrong_run(tmp_path / 'run')
+    assert summary['causes']['unknown_words'] == 6 and summary['causes']['nothing'] == 6
+    results_table.show(summary)
+    assert 'unknown words 6' in capsys.readouterr().out
+    pictures = [line for line in lines if line.get('picture')]
+    assert {line['cause'] for line in pictures} == set(summary['causes'])
+    assert len([line for line in pictures if line['cause'] == 'unknown_words']) == 3
+    original = part('s1').items[0].parts[0].load()
+    drawn = read_image(tmp_path / 'run' / pictures[0]['picture'])
+    assert drawn.shape == original.shape and (drawn != original).any()
+    _, without = wrong_run(tmp_path / 'without', images=False)
+    assert not any(line.get('picture') for line in without)
+    assert not (tmp_path / 'without' / 'failures').exists()
+
+
+def test_the_report_of_samples_shows_what_went_wrong(tmp_path, capsys):
+    wrong_run(tmp_path / 'runs' / 'points')
+    command = ['report', str(tmp_path / 'runs'), '--out', str(tmp_path / 'report')]
+    assert cli.main(command) == 0
+    assert '18 samples;' in capsys.readouterr().out
+    page = (tmp_path / 'report' / 'report.html').read_text()
+    section = page[page.index('id="causes"'):]
+    assert 'unknown words' in section or 'unknown_words' in section
+    assert 'data:image/jpeg' in section and 'id="samples"' in section
+    assert 'score in point_it_out' in page
+    lines = (tmp_path / 'report' / 'tables' / 'samples.md').read_text().splitlines()
+    assert max(map(len, lines)) < 2000, 'no outlines'
+    run(tmp_path / 'runs' / 'boxes', 's2', form='box')
+    assert cli.main(command) == 0
+    assert 'score in point_it_out' not in (tmp_path / 'report' / 'report.html').read_text()
+
+
+def test_reasons_and_failures_speak_of_samples(tmp_path, capsys):
+    run(tmp_path / 'run', 's1', backend=Knowing(None))
+    assert cli.main(['report', str(tmp_path / 'run'), '--out', str(tmp_path / 'report')]) == 0
+    page = (tmp_path / 'report' / 'report.html').read_text()
+    assert '6 samples' in page and '6 episodes' not in page
+    capsys.readouterr()
+    assert cli.main(['failures', str(tmp_path / 'run')]) == 2
+    assert 'summary.json has the counts' in capsys.readouterr().err

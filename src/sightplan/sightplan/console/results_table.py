@@ -36,6 +36,9 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
               if name != 'solved' and found['value'] is not None]
     if episodes:
         lines += _episode_rows(summary)
+    if summary.get('causes'):
+        lines.append(('went wrong by', ', '.join(
+            f'{cause.replace("_", " ")} {n}' for cause, n in summary['causes'].items())))
     if summary['unread']:
         lines.append(('unread', f'{summary["unread"]} replies (they count as wrong)'
                       + _reasons(summary, 'unread')))

@@ -40,6 +40,7 @@ from sightplan.model.sealing import sealed
 from sightplan.queries import Locate
 from sightplan.records import RunStore
 from sightplan.runs.handing import Handed
+from sightplan.runs.sample_pictures import SamplePictures
 from sightplan.runs.sample_tools import ModelPerDomain, SampleTools
 from sightplan.runs.samples import (
     SamplePlan,
@@ -83,6 +84,8 @@ class SampleRunner:
                                        _Truth(self.plan, self._handed))
         self.backend: Model | None = None
         self._chosen: ModelPerDomain | None = None
+        self._pictures: SamplePictures | None = None
+        self._items = {sample.id: sample for sample in self.plan.items}
 
     def open(self, stack: ExitStack) -> None:
         """Samples need nothing but a model; contract in ``work.Runner``."""
@@ -130,6 +133,9 @@ class SampleRunner:
     def begin(self, store: RunStore, backend: Model | None, stack: ExitStack) -> None:
         """Contract in ``work.Runner``."""
         self._tools = SampleTools(self.plan, backend, stack, self._handed, self._truth)
+        self._desk = _Desk(self.plan, backend, stack, self._handed, self._truth)
+        if self._settings.failure_images:
+            self._pictures = SamplePictures(store.folder, self._suite)
 
     def batches(self, missing: Sequence[Sample]) -> Iterable[Sequence[Sample]]:
         """Neighbours of one cluster and domain."""
@@ -233,7 +239,9 @@ class SampleRunner:
         return random_reply(self._suite, sample, self._settings.seed)
 
     def before(self, line: Line) -> None:
-        """Nothing else is kept of a sample."""
+        """Keep a picture of a sample that went wrong, of a few of each cause."""
+        if self._pictures is not None:
+            self._pictures.commit(line, self._items[line['id']])
 
 
 class _Truth:

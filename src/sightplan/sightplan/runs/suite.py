@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures
 from sightplan.metrics.measures import Measure
 from sightplan.model import InputError, Privileged, Problem, State
+from sightplan.model.region import Region
 from sightplan.model.sample import Sample, SampleData, SampleReply
 from sightplan.runs.published import PublishedNumbers
 from sightplan.runs.suite_parts import (
@@ -227,6 +228,13 @@ class Suite(Protocol):
                          f'compose(sample, data) to {self.folder}')
 
     # --- scoring ------------------------------------------------------------------------------
+
+    def truth_regions(self, truth: Any) -> Sequence[Region]:
+        """Where the truth about a sample is in its picture, to be drawn beside a wrong answer.
+
+        An area is its outline, as a closed trace. The default: nothing is known of it.
+        """
+        return ()
 
     def measures(self, kind: str) -> tuple[Measure, ...]:
         """Measures of its episodes or samples, exactly one of them primary.

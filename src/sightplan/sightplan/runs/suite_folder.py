@@ -20,6 +20,7 @@ from sightplan.metrics.measures import Measure
 from sightplan.model import InputError, Problem, State
 from sightplan.model.plugins import Folder
 from sightplan.model.reading import read_file
+from sightplan.model.region import Region
 from sightplan.model.sample import Sample, SampleData, SampleReply
 from sightplan.runs.published import PublishedNumbers
 from sightplan.runs.suite import Suite
@@ -146,6 +147,11 @@ class FolderSuite(Suite):
     def compose(self, sample: Sample, data: SampleData) -> Any:
         """Contract in ``Suite``."""
         return self._own('reading', 'compose', super().compose)(sample, data)
+
+    def truth_regions(self, truth: Any) -> Sequence[Region]:
+        """``truth_regions`` of ``scoring.py``."""
+        found: Sequence[Region] = self._own('scoring', 'truth_regions', lambda truth: ())(truth)
+        return found
 
     def measures(self, kind: str) -> tuple[Measure, ...]:
         """``MEASURES`` of ``scoring.py``; of samples, where it has both, ``SAMPLE_MEASURES``."""

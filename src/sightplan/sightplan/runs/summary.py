@@ -93,10 +93,10 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
         ``reasons`` (of ``errors`` and of ``unread``: the most frequent ones, each with its count),
         ``replies`` (how many a model gave in scored lines, and how many were ``read``),
         ``measures`` (name to ``value``, ``interval95``, ``n``, ``clusters``), ``usage``,
-        ``seconds``; ``episodes``, ``solved``, ``success_rate``, ``interval95``, ``sem``,
-        ``predicate_accuracy`` and ``questions``, null where a suite has no such thing; of episodes
-        all of ``metrics.summary.summarise_episodes``; and what the suite's ``scoring.summarise``
-        adds.
+        ``seconds``; of samples ``causes`` (how often each went wrong); ``episodes``, ``solved``,
+        ``success_rate``, ``interval95``, ``sem``, ``predicate_accuracy`` and ``questions``, null
+        where a suite has no such thing; of episodes all of
+        ``metrics.summary.summarise_episodes``; and what the suite's ``scoring.summarise`` adds.
     """
     kind = kind or kind_of(lines, suite)
     known = [line for line in lines if scored(line)]
@@ -112,6 +112,8 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
         'replies': dict(zip(('read', 'all'), replies_read(lines), strict=True)),
         'measures': aggregates(lines, measures_of(suite, kind)), 'usage': _usage(lines),
         'seconds': sum(line['seconds'] for line in lines)}
+    if kind == SAMPLES:
+        summary['causes'] = causes_of(lines)
     if kind == EPISODES:
         summary.update(summarise_episodes(lines))
     elif any('solved' in line['measures'] for line in lines):
@@ -119,6 +121,12 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
         summary.update(solved=found.successes, success_rate=found.rate,
                        interval95=list(found.interval))
     return {**summary, **(suite.summarise(lines) if suite is not None else {})}
+
+
+def causes_of(lines: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How often scored samples went wrong for each cause, the most frequent first."""
+    return dict(Counter(str(line['cause']) for line in lines
+                        if scored(line) and line.get('cause')).most_common())
 
 
 def replies_read(lines: Iterable[Mapping[str, Any]]) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sightplan.metrics import cause_of, measures
 from sightplan.metrics.intervals import fraction_of
+from sightplan.runs.summary import causes_of
 from sightplan_report.results import Line, Results
 from sightplan_report.tables.common import ALL, fraction_cells, group_cells, parts_of, unscored
 from sightplan_report.tables.model import Table, make
@@ -28,6 +29,20 @@ def failures(results: Results) -> Table:
                                [its == cause for its, _ in failed],
                                [cluster for _, cluster in failed]))}
     return make('failures', rows())
+
+
+def causes(results: Results) -> Table:
+    """What went wrong with samples, by the causes that their suites name."""
+    def rows() -> Iterator[dict[str, Any]]:
+        for group in results.groups:
+            for split, lines in parts_of(group, results.splits):
+                scored = [line for line in lines if measures.scored(line)]
+                for cause, count in causes_of(scored).items():
+                    yield {**group_cells(group), 'split': split, 'cause': cause, 'count': count,
+                           **fraction_cells('fraction', fraction_of(
+                               [line.get('cause') == cause for line in scored],
+                               [line['cluster'] for line in scored]))}
+    return make('causes', rows())
 
 
 def stops(results: Results) -> Table:

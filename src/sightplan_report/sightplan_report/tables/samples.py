@@ -9,6 +9,7 @@ from typing import Any
 
 from sightplan.metrics.measures import aggregate
 from sightplan.metrics.paired import compare, holm
+from sightplan.model import excerpt
 from sightplan.runs.suite_rules import SAMPLES
 from sightplan_report.labels import labels
 from sightplan_report.results import Results
@@ -79,7 +80,7 @@ def wrong_samples(results: Results) -> Table:
                 yield {'suite': line['suite'], 'by': label, 'sample': line['id'],
                        'picture': line['details'].get('picture', line['cluster']),
                        'question': line['details'].get('question'), 'reply': line['reply'],
-                       'unread': line['unread'] or None, 'truth': json.dumps(line['truth']),
+                       'unread': line['unread'] or None, 'truth': excerpt(json.dumps(line['truth'])),
                        'p_yes': line['p_yes'], 'cause': line['cause']}
     return make('wrong_samples', rows())
 

@@ -168,6 +168,16 @@ def score_regions(form: Form, regions: Sequence[Region] | None, truth: Mapping[s
     return _points([region.points[0] for region in regions], truth)
 
 
+def truth_regions(truth: Mapping[str, Any]) -> list[Region]:
+    """The outline of the mask as closed traces, or the start of a trace, to be drawn."""
+    width, height = truth['size']
+    if truth.get('polygon') is None:
+        return [Region(Form.POINT, (tuple(truth['start']),))]
+    rings = [list(zip(ring[::2], ring[1::2], strict=True)) for ring in truth['polygon']]
+    return [Region(Form.TRACE, tuple((x / width, y / height) for x, y in (*ring, ring[0])))
+            for ring in rings]
+
+
 def output_of(line: Mapping[str, Any]) -> str:
     """Form of a line's answer: ``box``, ``points`` or ``trace``; if unread, the form asked for."""
     answer = line['answer']
