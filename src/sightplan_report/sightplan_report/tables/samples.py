@@ -80,7 +80,8 @@ def wrong_samples(results: Results) -> Table:
                 yield {'suite': line['suite'], 'by': label, 'sample': line['id'],
                        'picture': line['details'].get('picture', line['cluster']),
                        'question': line['details'].get('question'), 'reply': line['reply'],
-                       'unread': line['unread'] or None, 'truth': excerpt(json.dumps(line['truth'])),
+                       'unread': line['unread'] or None,
+                       'truth': excerpt(json.dumps(line['truth'])),
                        'p_yes': line['p_yes'], 'cause': line['cause']}
     return make('wrong_samples', rows())
 
