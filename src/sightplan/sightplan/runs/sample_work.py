@@ -133,7 +133,6 @@ class SampleRunner:
     def begin(self, store: RunStore, backend: Model | None, stack: ExitStack) -> None:
         """Contract in ``work.Runner``."""
         self._tools = SampleTools(self.plan, backend, stack, self._handed, self._truth)
-        self._desk = _Desk(self.plan, backend, stack, self._handed, self._truth)
         if self._settings.failure_images:
             self._pictures = SamplePictures(store.folder, self._suite)
 
