@@ -439,7 +439,7 @@ def test_a_world_without_truth_cannot_be_scored(go):
 
 def test_a_missing_world_says_what_to_do(monkeypatch):
     monkeypatch.setattr(worlds.plugins, 'entry_points', lambda group: {})
-    with pytest.raises(InputError, match='build the workspace'):
+    with pytest.raises(InputError, match='blocksworld'):
         worlds.make_world('blocksworld')
 
 

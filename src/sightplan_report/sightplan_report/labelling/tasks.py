@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import AskPurpose, Atom, InputError, Observation, Question, Verdict
+from sightplan.model.timeline import Timeline
 from sightplan.records.bag_reading import find_bags
 from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan_report.labelling.labels import printable
@@ -98,7 +99,8 @@ class _Collector:
         """Take the questions of an episode."""
         name = episode.spec.id
         self.warnings += [f'{episode.bag}: {name}: {text}' for text in episode.warnings]
-        for event in (moment.event for moment in episode.timeline.batches):
+        untold = Timeline.of_events(episode.events)  # Who labels is not told what is true.
+        for event in (moment.event for moment in untold.batches):
             if self._has_picture(event.observation, episode):
                 own = self._questions[event.observation.image_id]
                 for question, answer in zip(event.questions, event.answers, strict=True):
