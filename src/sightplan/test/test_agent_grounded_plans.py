@@ -14,11 +14,11 @@ from sightplan.grounding.instructions import Instance, Stage
 from sightplan.model import InputError, SeenThings
 from sightplan.model.query import ModelByKind
 from sightplan.model.region import Form, Region
-from sightplan.model.sample import Picture, Sample, SampleReply
+from sightplan.model.sample import Picture, Sample, SampleReply, Words
 from sightplan.planning.symbolic import FastDownwardPlanner
 from sightplan.queries import DetectInstances, Generate, Locate, LocateReply, TextReply
 from sightplan.queries.marks import numbered
-from sightplan.runs.suite_parts import SuitePrompt, Unread
+from sightplan.runs.suite_parts import Unread
 from sightplan_suites.grounded_plan import reading
 
 
@@ -45,7 +45,7 @@ class Task:
         self._sample = one
 
     def prompt(self, name):
-        return SuitePrompt(before=f'{self._sample.id} {name}')
+        return Words(before=f'{self._sample.id} {name}')
 
     def read(self, reply):
         try:

@@ -109,7 +109,7 @@ def thinking(settings: RunSettings, numbers: Sequence[int] | None = None) -> Tim
     world = timed.leave_out(make_world(settings.domain, settings.world_options),
                             'reset', 'observe', 'execute')
     grounder = timed.leave_out(BackendGrounder(make_backend(
-        settings.backend, resolved_backend_options(settings), world)), 'ground')
+        settings.backend, resolved_backend_options(settings), world)), 'ask')
     policy: Any = timed
     with contextlib.ExitStack() as stack:
         planner = timed.leave_out(closing(stack, make_planner(settings)), 'plan')

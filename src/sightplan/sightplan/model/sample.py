@@ -66,13 +66,21 @@ class Choice:
     properties: tuple[tuple[str, int], ...] = ()
 
 
-class Words(Protocol):
-    """The words around what a model is shown of a sample."""
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words around what a model is shown of a sample.
 
-    system: str
-    before: str
-    after: str
-    max_tokens: int
+    Attributes:
+        system: text of the system role, '' for none.
+        before: text before the sample's parts.
+        after: text after them.
+        max_tokens: most tokens of the reply.
+    """
+
+    system: str = ''
+    before: str = ''
+    after: str = ''
+    max_tokens: int = 1024
 
 
 class SampleTask(Protocol):

@@ -117,7 +117,8 @@ class _Task:
         self._handed, self._plan, self._sample = handed, plan, sample
 
     def prompt(self, name: str) -> Words:
-        return self._plan.suite.prompt(name)
+        words = self._plan.suite.prompt(name)
+        return Words(words.system, words.before, words.after, words.max_tokens)
 
     def read(self, reply: SampleReply) -> tuple[Any, str]:
         try:

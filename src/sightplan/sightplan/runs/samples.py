@@ -15,6 +15,7 @@ import sightplan
 from sightplan.agent import answerer_class, answerer_settings
 from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.agent.methods import ask
+from sightplan.agent.methods._instructed import has_instruction
 from sightplan.agent.sample_asking import asks_yes_no, in_words, yes_no_prompt
 from sightplan.domains import Domain, load_domain
 from sightplan.domains.prompts import has_prompt_without_domain, prompt_without_domain
@@ -181,7 +182,8 @@ class SamplePlan:
         if any(asks_yes_no(sample) and in_words(sample) for sample in self.items):
             check_backend(name, YesNo)
         if not can_ask(backend_class(name), Generate) and issubclass(cls, ask.Answerer) and any(
-                _asks_for_text(sample) for sample in self.items):
+                _asks_for_text(sample) for sample in self.items
+                if not (cls.tells_apart and has_instruction(sample))):
             raise InputError(
                 f'backend {name!r} writes no text, and samples of suite {self.suite.name} ask for '
                 'it; make yes/no questions of them (Sample.yes_no), or choose a backend that '

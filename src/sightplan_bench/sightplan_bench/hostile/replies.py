@@ -16,7 +16,7 @@ import numpy as np
 
 from sightplan.model import BackendError, Form, InputError
 from sightplan.model.query import Deadline, ModelByKind, answers, ask_one
-from sightplan.model.sample import SampleReply
+from sightplan.model.sample import SampleReply, Words
 from sightplan.queries import (
     Detect,
     DetectInstances,
@@ -350,8 +350,7 @@ class _Task:
         self._sample = sample
 
     def prompt(self, name: str) -> Any:
-        from sightplan.runs.suite_parts import SuitePrompt
-        return SuitePrompt()
+        return Words()
 
     def read(self, reply: SampleReply) -> tuple[Any, str]:
         from sightplan.runs.samples import read_reply
