@@ -117,7 +117,7 @@ def test_a_backend_that_takes_no_settings_is_refused_in_words(site):
 
 
 @pytest.mark.parametrize(('part', 'message'), [
-    ('decide', r'method decide; add decide\(self, context: Context\) -> Decision'),
+    ('decide', r'method decide; add decide\(self, context: WorldContext\) -> Decision'),
     ('learn', 'method learn; add'), ('begin', 'method begin; add'),
     ('remaining', 'attribute remaining; add it: Actions of the current plan')])
 def test_a_method_that_lacks_a_part_is_refused_when_it_is_made(site, part, message):
