@@ -32,6 +32,7 @@ from sightplan_interfaces.srv import (
 from std_srvs.srv import Trigger
 
 from sightplan.agent import (
+    answerer_class,
     answerer_settings,
     needs_grounder,
     needs_planner,
@@ -60,12 +61,12 @@ from sightplan.records import RunStore, messages
 from sightplan.runs import (
     EpisodePlan,
     Line,
-    OpenRun,
+    Progress,
     RunSettings,
     default_out,
     identity,
+    run,
     session,
-    specify,
     suite_reference,
     walk,
     why_useless,
@@ -147,7 +148,8 @@ class ExperimentNode(Node):
     Serves the action ``~/run_experiment`` (RunExperiment). It asks the recorder to open the run
     and which episodes it has, sends each missing one to ``agent/run_episode``, and waits until
     the recorder has committed its result. With ``autostart`` it ends with exit code 0 when done,
-    1 when the run failed, 2 when the settings are wrong.
+    1 when the run failed, 2 when the settings are wrong. A run with samples in error has failed,
+    as without ROS; one with episodes in error has not.
 
     A suite of samples has no world and no episodes: the method runs in this node as it runs
     without ROS, asks the model of the node ``grounder``, and this node writes the results.
@@ -242,13 +244,18 @@ class ExperimentNode(Node):
             if outcome.error is not None:
                 self._say(str(outcome.error))
                 if outcome.summary:
-                    self._say('broken off after {episodes} of {planned} episodes; started again '
-                              'with out:={out} it goes on from there'.format(**outcome.summary))
+                    self._say('broken off after {0} of {planned} {1}; started again with '
+                              'out:={out} it goes on from there'.format(
+                                  *_items(outcome.summary), **outcome.summary))
                 if isinstance(outcome.error, StoppedError):
                     self._say(f'how to go on: see to the arm, start the same command again, and '
                               f're-arm it when asked: {self._how_to_rearm()}')
             elif useless := why_useless(outcome.summary):
                 self._say(useless)
+            elif outcome.summary['episodes'] is None and outcome.summary['errors']:
+                self._say('{errors} of {items} samples ended in an error and are not scored; '
+                          'started again with out:={out} it repeats them'.format(
+                              **outcome.summary))
             else:
                 code = 0
         except InputError as error:
@@ -292,7 +299,8 @@ class ExperimentNode(Node):
         finally:
             self._goal.release()
         if outcome.summary:
-            result.episodes, result.errors = outcome.summary['episodes'], outcome.summary['errors']
+            result.episodes, _ = _items(outcome.summary)
+            result.errors = outcome.summary['errors']
             result.out = outcome.summary['out']
         if outcome.error is None and (useless := why_useless(outcome.summary)):
             outcome = Outcome(outcome.summary, InfrastructureError(useless))
@@ -408,7 +416,7 @@ class ExperimentNode(Node):
             method_options=parse_options(mine.method_options, 'method_options',
                                          type(answerer_settings(settings.method))))
         model: RosModel | None = None
-        if specify(settings).model_options() is not None:
+        if answerer_class(settings.method).needs_model:
             model = self._model
             model.wait_until_there(mine.startup_timeout_s)
             if model.traits.truth:
@@ -418,15 +426,18 @@ class ExperimentNode(Node):
             settings = dataclasses.replace(
                 settings, backend=given['backend'], answers=given['answers'],
                 backend_options=json.loads(given['backend_settings']))
-        with OpenRun(settings, backend=model) as run:
-            items = run.work.plan.items
-            progress.started(run.store.folder, run.store.lines(), len(items),
-                             run.work.plan.skipped)
-            self._done, self._planned = len(run.done), len(items)
-            walked = run.walk(cancelled=self._cancelled, progress=progress.item)
-            return Outcome(run.summarise(walked), CancelledError('the run was cancelled')
-                           if walked.interrupted and not walked.stopped_by else
-                           SpendingCapError(walked.stopped_by) if walked.interrupted else None)
+        summary = run(settings, _Watched(self, progress), cancelled=self._cancelled,
+                      backend=model)
+        error: SightplanError | None = None
+        if summary['interrupted']:
+            stopped_by = summary['stopped_by']
+            error = (SpendingCapError(stopped_by) if stopped_by
+                     else CancelledError('the run was cancelled'))
+        return Outcome(summary, error)
+
+    def count(self, done: int, planned: int) -> None:
+        """Keep for the diagnosis how many items of the run are done, and how many it has."""
+        self._done, self._planned = done, planned
 
     def open_run(self, request: StartRun.Request, timeout_s: float) -> StartRun.Response:
         """Have the recorder open a run, whose episodes ``_episode`` then sends.
@@ -705,6 +716,30 @@ def _ticks(limit_s: float, cancelled: Callable[[], bool]) -> Any:
         if cancelled():
             raise CancelledError('cancelled while waiting for a result')
         yield
+
+
+def _items(summary: Mapping[str, Any]) -> tuple[int, str]:
+    """How many items a summary is about, and what they are, for people."""
+    episodes = summary['episodes']
+    return (summary['items'], 'samples') if episodes is None else (episodes, 'episodes')
+
+
+class _Watched:
+    """Progress of a run of samples that the node's diagnosis counts, too."""
+
+    def __init__(self, node: ExperimentNode, progress: Progress) -> None:
+        self._node, self._progress = node, progress
+        self._done = self._planned = 0
+
+    def started(self, out: Path, done: Sequence[Any], total: int, skipped: Sequence[str]) -> None:
+        self._done, self._planned = len(done), total
+        self._node.count(self._done, self._planned)
+        self._progress.started(out, done, total, skipped)
+
+    def item(self, line: Any) -> None:
+        self._done += 1
+        self._node.count(self._done, self._planned)
+        self._progress.item(line)
 
 
 class _FeedbackProgress:

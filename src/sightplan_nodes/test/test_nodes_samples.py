@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rclpy.node import Node
+from sightplan_interfaces.action import RunExperiment
 
-from nodes_testing import parameters, spinning
+from nodes_testing import eventually, parameters, spinning
 from sightplan.graphs.graph import load_graph
 from sightplan.model import CancelledError, InputError
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run
 from sightplan.runs.work import Silent
+from sightplan_nodes import names
+from sightplan_nodes.calls import ActionCaller
 from sightplan_nodes.experiment import ExperimentNode, Outcome
 from sightplan_nodes.grounder import GrounderNode
 from sightplan_suites.predicates import samples as predicates
@@ -90,6 +96,74 @@ def test_a_model_that_replies_from_the_truth_of_a_world_is_refused(data: Path,
                                                                    tmp_path: Path) -> None:
     with pytest.raises(InputError, match='samples have none'):
         walk(data, tmp_path, 'noisy_reader')
+
+
+SUITE = '''
+from sightplan.runs import Sample, Samples, Scored, Suite
+
+
+class Words(Suite):
+    name, title, splits = 'words', 'Words', ('few',)
+
+    def samples(self, split, options):
+        return Samples.of([(Sample(word, split, word, (f'Say {word}.',)), word)
+                           for word in ('one', 'two')])
+
+    def score(self, sample, answer, truth, reply):
+        return Scored({'score': float(answer == truth)})
+
+
+suite = Words()
+'''
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> str:
+    """A suite whose samples ask for text, of which the backend ``embedded`` writes none."""
+    (tmp_path / 'words.py').write_text(SUITE)
+    return str(tmp_path / 'words.py')
+
+
+def script(folder: Path, answers: dict[str, Any]) -> str:
+    """Options of a scripted model."""
+    (folder / 'words.json').write_text(json.dumps({'answers': answers}))
+    return json.dumps({'script': str(folder / 'words.json')})
+
+
+@contextlib.contextmanager
+def started(words: str, out: Path, options: str, **more: Any) -> Iterator[ExperimentNode]:
+    """The experiment node with a grounder, as both are started by a graph."""
+    grounder = GrounderNode(parameter_overrides=parameters(
+        backend='scripted', backend_options=options))
+    experiment = ExperimentNode(parameter_overrides=parameters(
+        suite=words, split='few', method='ask', out=str(out), **more))
+    with spinning(grounder, experiment):
+        yield experiment
+
+
+def test_samples_that_ask_for_text_are_put_to_the_model_of_the_graph(words: str, tmp_path: Path,
+                                                                     ) -> None:
+    options = script(tmp_path, {'Say one.': 'one', 'Say two.': 'two'})
+    with started(words, tmp_path / 'run', options) as node:
+        eventually(lambda: node.exit_code is not None, 'the end')
+        assert node.exit_code == 0
+    assert [line['reply'] for line in lines(tmp_path / 'run')] == ['one', 'two']
+
+
+def test_a_sample_in_error_is_exit_code_1(words: str, tmp_path: Path, capsys) -> None:
+    with started(words, tmp_path / 'run', script(tmp_path, {'Say one.': 'one'})) as node:
+        eventually(lambda: node.exit_code is not None, 'the end')
+        assert node.exit_code == 1
+    assert '1 of 2 samples ended in an error' in capsys.readouterr().err
+
+
+def test_a_goal_of_samples_counts_them(words: str, tmp_path: Path) -> None:
+    options = script(tmp_path, {'Say one.': 'one', 'Say two.': 'two'})
+    client = Node('client')
+    call = ActionCaller(client, RunExperiment, 'experiment/run_experiment', names.EXPERIMENT)
+    with started(words, tmp_path / 'run', options, autostart=False), spinning(client):
+        result = call(RunExperiment.Goal(suite=words, split='few', method='ask'), 30.0)
+    assert (result.error_msg, result.episodes, result.errors) == ('', 2, 0)
 
 
 def test_a_graph_starts_the_grounder_for_a_method_of_samples_and_no_planner() -> None:

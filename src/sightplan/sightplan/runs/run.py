@@ -27,7 +27,7 @@ from sightplan.runs.work import Item, Line, Plan, Progress, Silent, Work
 
 def run(settings: RunSettings, progress: Progress | None = None, *,
         cancelled: Callable[[], bool] = lambda: False, world: World | None = None,
-        planner: SymbolicPlanner | None = None,
+        planner: SymbolicPlanner | None = None, backend: Model | None = None,
         recorders: Sequence[Recorder] = (), policy: Policy | None = None) -> dict[str, Any]:
     """Run all items that are not committed yet, one batch after another.
 
@@ -38,6 +38,7 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
             repeats it), and the summary of the finished ones is written.
         world: of episodes: instead of the installed one for the domain.
         planner: of episodes: instead of Fast Downward.
+        backend: instead of the one that the settings name; stays open.
         recorders: of episodes: take the events of all, too, after the scorer has.
         policy: of episodes: instead of the one that the settings name, see ``EpisodeRunner``.
 
@@ -54,7 +55,7 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
         KeyboardInterrupt: after the summary was written.
     """
     progress = progress or Silent()
-    with OpenRun(settings, world=world, planner=planner, recorders=recorders,
+    with OpenRun(settings, world=world, planner=planner, backend=backend, recorders=recorders,
                  policy=policy) as opened:
         progress.started(opened.store.folder, opened.store.lines(), len(opened.work.plan.items),
                          opened.work.plan.skipped)
