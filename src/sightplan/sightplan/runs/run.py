@@ -116,7 +116,7 @@ def make_work(settings: RunSettings, *, backend: Model | None = None, **parts: A
     if suite is None:
         return Work(EpisodeRunner(settings, **parts), backend)
     from sightplan.runs.sample_work import SampleRunner
-    return Work(SampleRunner(settings, suite), backend)
+    return Work(SampleRunner(settings, suite, backend), backend)
 
 
 class OpenRun:

@@ -66,18 +66,19 @@ _LOG = logging.getLogger(__name__)
 class SampleRunner:
     """Makes the lines of samples: requests to the model, replies, scores; see ``work.Runner``."""
 
-    def __init__(self, settings: RunSettings, suite: Suite) -> None:
+    def __init__(self, settings: RunSettings, suite: Suite, given: Model | None = None) -> None:
         """Make or load the samples.
 
         Args:
             settings: what to run, checked.
             suite: of samples.
+            given: the model that will answer, where it is not the one that the settings name.
 
         Raises:
-            InputError: the settings are wrong.
+            InputError: the settings are wrong, or the model answers no such samples.
         """
         self._settings, self._suite = settings, suite
-        self.plan = SamplePlan(settings, suite)
+        self.plan = SamplePlan(settings, suite, given)
         self._truth = _CurrentTruth(self.plan)
         self._handed = Handed(self.plan)
         self._answerer = make_answerer(settings.method, settings.method_options,

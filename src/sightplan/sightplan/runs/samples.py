@@ -31,7 +31,7 @@ from sightplan.model import (
     prompt_id,
 )
 from sightplan.model.logged import LoggedAnswer
-from sightplan.model.query import can_ask
+from sightplan.model.query import Model, can_ask
 from sightplan.model.reply_text import after_thoughts
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.queries import Choose, Detect, Generate, Locate, YesNo
@@ -139,12 +139,17 @@ class SamplePlan:
 
     kind = SAMPLES
 
-    def __init__(self, settings: RunSettings, suite: Suite) -> None:
+    def __init__(self, settings: RunSettings, suite: Suite, model: Model | None = None) -> None:
         """Make or load the samples.
 
+        Args:
+            settings: what to run.
+            suite: of samples.
+            model: that will answer, where it is not the one that the settings name.
+
         Raises:
-            InputError: unknown split or method, a setting that is about episodes, or data that
-                cannot be used.
+            InputError: unknown split or method, a setting that is about episodes, data that
+                cannot be used, or a model that answers no such samples.
         """
         self.settings, self.suite = settings, suite
         self.notes: dict[str, Any] = {}
@@ -164,14 +169,14 @@ class SamplePlan:
                              f'suite {suite.name} has {len(self.items)} samples; ask for fewer')
         if settings.episodes:
             self.items = self.items[:settings.episodes]
-        self._check_model()
+        self._check_model(model)
         self.clusters: dict[tuple[str, str], list[Sample]] = {}
         for sample in self.items:
             self.clusters.setdefault(shared(sample), []).append(sample)
         self._of = {sample.id: part for part in self.loaded for sample in part.items}
 
-    def _check_model(self) -> None:
-        """Check that the run's backend answers what the method asks it about the samples.
+    def _check_model(self, model: Model | None) -> None:
+        """Check that the run's model answers what the method asks it about the samples.
 
         Raises:
             InputError: it does not; names those that do.
@@ -180,8 +185,9 @@ class SamplePlan:
         if not (cls.needs_model and cls.prompt):
             return
         if any(asks_yes_no(sample) and in_words(sample) for sample in self.items):
-            check_backend(name, YesNo)
-        if not can_ask(backend_class(name), Generate) and issubclass(cls, ask.Answerer) and any(
+            check_backend(name, YesNo, model)
+        asked = backend_class(name) if model is None else model
+        if not can_ask(asked, Generate) and issubclass(cls, ask.Answerer) and any(
                 _asks_for_text(sample) for sample in self.items
                 if not (cls.tells_apart and has_instruction(sample))):
             raise InputError(
