@@ -141,6 +141,21 @@ def test_marks_stand_for_places() -> None:
     assert tools.asked.count(('scene', 1, 'embedded')) == 1, 'a picture is marked once'
 
 
+def test_a_picture_that_cannot_be_marked_costs_its_own_samples_alone() -> None:
+    class Unmarked(Tools):
+        def reply(self, one, backend, query):
+            if isinstance(query, DetectInstances) and one.cluster == 'other':
+                return SeenThings(unread='the reply is no list')
+            return super().reply(one, backend, query)
+    tools = Unmarked(b=json.dumps([{'action': 'grasp', 'target': '2'}]))
+    answerer = set_of_marks.Answerer(set_of_marks.Settings())
+    first, second = answerer.answer(
+        [replace(sample('a', 'x'), cluster='other'), sample('b', 'y')], tools)
+    assert first.unread == 'the reply is no list'
+    assert actions(second) == [
+        {'action': 'grasp', 'target': '2', 'bbox': [0.3, 0.4, 0.4, 0.5]}]
+
+
 def test_marks_are_drawn() -> None:
     blank = np.zeros((480, 640, 3), np.uint8)
     drawn = numbered(blank, [box(0.1), box(0.95)])

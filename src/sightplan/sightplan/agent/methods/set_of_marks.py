@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from sightplan.agent.context import Context
 from sightplan.agent.methods._instructed import InstructionAnswerer
 from sightplan.agent.sample_asking import ask_samples, each, instances_in, marked, task_of
+from sightplan.grounding.instructions import UnresolvedError
 from sightplan.model import param
 from sightplan.model.grounded_plan import GroundedStep, Primitive
 from sightplan.model.region import Form, Region
@@ -43,12 +44,15 @@ class Answerer(InstructionAnswerer):
         marks: dict[str, list[Region]] = {}
 
         def planned(sample: Sample) -> SampleReply:
-            if sample.cluster not in marks:
-                marks[sample.cluster] = [one.region for one in instances_in(
-                    context, sample, 1, self._settings.marks)]
+            try:
+                if sample.cluster not in marks:
+                    marks[sample.cluster] = [one.region for one in instances_in(
+                        context, sample, 1, self._settings.marks)]
+            except UnresolvedError as error:
+                return SampleReply(unread=str(error))
             own = marks[sample.cluster]
             reply, = ask_samples(context, [marked(sample, own)], self.prompt,
-                              self.instruction_prompt)
+                                 self.instruction_prompt)
             if reply.error:
                 return reply
             steps, unread = task_of(sample).read(reply)
