@@ -12,9 +12,11 @@ from sightplan.agent import (
     Stop,
     Withhold,
     ask_atoms,
+    ask_questions,
     plan_from,
     run_episode,
 )
+from sightplan.metrics.scorer import EpisodeScorer
 from sightplan.model import (
     Action,
     Answer,
@@ -32,11 +34,14 @@ from sightplan.model import (
     Planned,
     PlanningResult,
     PlanningStatus,
+    Question,
     Stepped,
     StopReason,
     Verdict,
     WorldError,
 )
+from sightplan.model.query import Deadline
+from sightplan.queries import Generate, YesNo
 
 MOVE = Action('moveblock', ('r', 'c2'))
 
@@ -289,6 +294,33 @@ def test_questions_are_worded_by_the_domain_and_expectations_go_along():
     assert (asked.expected, asked.action, asked.purpose) == (
         (True, None), MOVE, AskPurpose.PRECONDITION)
     assert asked.model == 'truth'
+
+
+def test_questions_without_expectations_are_recorded_and_scored():
+    world = MemoryWorld()
+    scorer = EpisodeScorer(world)
+
+    def begin(context):
+        seen = context.observe()
+        ask_questions(context.asking(seen), seen, [
+            world.domain.question(Atom('clear', ('r',))), Question.of_words('Is it bright?')])
+        return Stop(StopReason.PLAN_DONE)
+    run_episode(spec_of(), Script(begin=begin), world, TruthGrounder(world), SearchPlanner(),
+                scorer, world.domain)
+    line = scorer.result()
+    assert (line['stop'], line['questions']) == ('plan_done', 2), line['message']
+    assert list(line['predicates']['look']) == ['clear'], 'no state says whether it is bright'
+    assert line['wrong'] == []
+
+
+def test_yes_no_questions_are_asked_apart_from_other_queries():
+    def begin(context):
+        seen = context.observe()
+        context.asking(seen).ask([
+            YesNo(seen, Question.of_words('Is it bright?')), Generate('', ('What is it?',))],
+            Deadline())
+    ended, _, _ = episode(Script(begin=begin))
+    assert ended.reason is StopReason.ERROR and 'asked apart' in ended.message
 
 
 def test_expectations_must_fit_the_questions():

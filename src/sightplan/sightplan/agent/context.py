@@ -49,7 +49,8 @@ class Reason:
 
     Attributes:
         purpose: metrics keep the purposes of yes/no questions apart.
-        expected: what the policy expects each answer to be, None where it expects nothing.
+        expected: what the policy expects each answer to be, None where it expects nothing; empty
+            if it expects nothing of any.
         action: the action whose preconditions or effects are asked for.
         memory: what the words around the questions say of earlier attempts.
         prompt: name and hash of these words.

@@ -232,17 +232,19 @@ class _Session:
 
         Raises:
             InputError: the observation is none of this episode, or a question is about what is
-                out of view; or the model answers no such queries.
+                out of view; yes/no questions are mixed with other queries, or have another number
+                of expectations; or the model answers no such queries.
             SightplanError: see ``Model.ask``.
         """
         observation = self._as_observed(about)
+        expected = _expected(queries, reason)
         asked = tuple(_about(query, about, observation) for query in queries)
         before, spent = self.timings_s['ground'], self._grounder.usage
         timeout_s = self.limits.ground_s if deadline.timeout_s is None else deadline.timeout_s
         with self._stage('ground'):
             replies = self._grounder.ask(asked, replace(deadline, timeout_s=timeout_s))
         name = next((reply.model for reply in replies if reply.model), '') or self._grounder.name
-        self.record(Asked(observation, asked, tuple(replies), reason.expected, reason.purpose,
+        self.record(Asked(observation, asked, tuple(replies), expected, reason.purpose,
                           reason.action, self.timings_s['ground'] - before, name, reason.prompt,
                           used_between(spent, self._grounder.usage), reason.memory))
         return replies
@@ -356,6 +358,24 @@ class _AskedAbout:
         return self._session.ask(self._about, self._reason, queries, deadline)
 
 
+def _expected(queries: Sequence[Query[Any]], reason: Reason) -> tuple[bool | None, ...]:
+    """What is expected of each answer to yes/no questions; empty for other queries.
+
+    Raises:
+        InputError: there are both, which records keep apart, or another number of expectations.
+    """
+    questions = sum(isinstance(query, YesNo) for query in queries)
+    if not questions:
+        return ()
+    if questions < len(queries):
+        raise InputError('yes/no questions are asked apart from queries of other kinds; call ask '
+                         'for each kind')
+    expected = reason.expected or (None,) * questions
+    if len(expected) != questions:
+        raise InputError(f'{len(expected)} expectations for {questions} questions')
+    return expected
+
+
 def _about(query: Query[Any], about: Observation, observed: Observation) -> Query[Any]:
     """A query about an observation, as the world said what is in view there.
 
@@ -366,7 +386,8 @@ def _about(query: Query[Any], about: Observation, observed: Observation) -> Quer
         return query
     if query.observation is not about:
         raise InputError('a question is about another observation than the model is asked about')
-    if isinstance(query, YesNo) and not observed.in_view(query.question.atom):
+    if isinstance(query, YesNo) and not (
+            query.question.in_words or observed.in_view(query.question.atom)):
         # an answer could only be a guess, or a leak
         raise InputError(f'{query.question.atom}: asked about a picture in which not all its '
                          'objects are in view (ask only where Observation.in_view)')

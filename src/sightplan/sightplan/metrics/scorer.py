@@ -274,6 +274,8 @@ class _Line(EventHandler):
         false_negatives: list[Judged] = []
         for question, answer, expected in zip(event.questions, event.answers, event.expected,
                                               strict=True):
+            if question.in_words:
+                continue  # no state says whether it is true
             truth = question.atom in state
             judged = self._judgements.take(event, question, answer, truth, line['steps'])
             right = not is_wrong(judged)

@@ -29,7 +29,7 @@ from sightplan.model.episode import (
     Proposed,
     Stepped,
 )
-from sightplan.model.perception import Observation
+from sightplan.model.perception import IN_WORDS, Observation
 from sightplan.model.ports import TruthSource
 from sightplan.model.problem import Problem
 from sightplan.model.symbols import Atom, State
@@ -198,9 +198,12 @@ class Fold:
         return self._join.has_truth
 
     def holds(self, atom: Atom, stamp_ns: int) -> bool | None:
-        """Whether an atom held at a world time [ns]; None where that is not known."""
+        """Whether an atom held at a world time [ns]; None where that is not known.
+
+        It never is of an atom that stands for a question in words.
+        """
         state = self._join.states.get(stamp_ns)
-        return None if state is None else atom in state
+        return None if state is None or atom.predicate == IN_WORDS else atom in state
 
 
 class Timeline(Fold):

@@ -106,6 +106,8 @@ class AnswersLog(EventHandler):
         observation = event.observation
         state = self._truth.state(observation.stamp_ns)
         for question, answer in zip(event.questions, event.answers, strict=True):
+            if question.in_words:
+                continue  # no state says whether it is true
             unread = answer.verdict is Verdict.UNPARSED
             self._lines.append({
                 'episode': self._spec.id, 'split': self._spec.split,
