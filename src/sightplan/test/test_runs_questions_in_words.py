@@ -10,10 +10,12 @@ import pytest
 from PIL import Image
 
 from sightplan import cli
+from sightplan.agent.sample_asking import task_of
 from sightplan.commands.suite import verbs_of
 from sightplan.metrics.measures import MEAN, SHARE, Measure, aggregate
 from sightplan.model import Atom, InputError, Question
 from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.model.sample import SampleReply
 from sightplan.queries import Generate, TextReply, YesNo, YesNoReply
 from sightplan.records import RunStore
 from sightplan.runs import (
@@ -27,7 +29,8 @@ from sightplan.runs import (
     read_questions,
     run,
 )
-from sightplan.runs.samples import load_samples
+from sightplan.runs.handing import Handed
+from sightplan.runs.samples import SamplePlan, load_samples
 from sightplan.runs.suite_contract import violations
 from sightplan.vlm.wrapping import Prompted
 from sightplan_report.results import gather
@@ -460,3 +463,61 @@ def test_the_contract_and_the_run_refuse_a_fraction_that_is_none(folder):
                  (Measure('correct', 'fraction', primary=True), Measure('half', 'of')))
     half.score = lambda sample, answer, truth, reply: Scored({'correct': 1.0, 'half': 0.5})
     assert any('measure half has the value 0.5' in said for said in violations(half))
+
+
+POINTING = '''
+import dataclasses
+
+import numpy as np
+
+from sightplan.model import Form, Target, TargetMasks
+from sightplan.model.region import Region
+from sightplan.model.sample import Picture
+from sightplan.runs import Sample, Samples, Scored, Suite
+
+
+class Column:
+    """The thing is one column of the picture."""
+
+    def __init__(self, x):
+        self.mask = np.zeros((40, 40), bool)
+        self.mask[:, x] = True
+
+    def masks(self, target):
+        return TargetMasks(self.mask)
+
+
+class Pointing(Suite):
+    name, title, splits = 'mine', 'Mine', ('all_of_it',)
+
+    def samples(self, split, options):
+        def sample(x):
+            picture = Picture(f'{x}.png', lambda: np.zeros((40, 40, 3), np.uint8))
+            return Sample(str(x), split, 'a film', (picture, 'the ball'),
+                          target=Target('the ball', Form.POINT))
+        found = Samples.of([(sample(x), x) for x in (5, 30)])
+        return dataclasses.replace(
+            found, mask_source=lambda sample: Column(int(sample.id)))
+
+    def score(self, sample, answer, truth, reply):
+        region = Region.from_json(answer[0])
+        return Scored({'score': float(int(region.points[0][0] * 40) == truth)})
+
+
+suite = Pointing()
+'''
+
+
+def test_the_truth_is_that_of_the_picture_also_where_a_cluster_has_several(folder):
+    (folder / 'mine.py').write_text(POINTING)
+    summary = run(settings(folder, backend='noisy_locator', backend_options={'hit': 1.0}))
+    assert summary['errors'] == 0, summary['reasons']
+    assert [line['measures']['score'] for line in lines_of(folder)] == [1.0, 1.0]
+
+
+def test_a_method_reads_a_reply_as_it_will_be_scored(folder):
+    plan = SamplePlan(settings(folder), load_suite(str(folder / 'mine.py')))
+    sample = Handed(plan).hand_out(plan.items[:1])[0]
+    read = task_of(sample).read
+    assert read(SampleReply('<think>No. Or is it?</think>Yes')) == (True, '')
+    assert read(SampleReply(unread='was cut off')) == (None, 'was cut off')

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from sightplan.model import InfrastructureError, InputError
 from sightplan.model.sample import Choice, Picture, Sample, SampleReply, SampleTask, Words
 from sightplan.model.sealing import Sealed, sealed
-from sightplan.runs.samples import SamplePlan
-from sightplan.runs.suite_parts import Unread
+from sightplan.runs.samples import SamplePlan, read_reply
 
 
 class Handed:
@@ -121,10 +120,7 @@ class _Task:
         return Words(words.system, words.before, words.after, words.max_tokens)
 
     def read(self, reply: SampleReply) -> tuple[Any, str]:
-        try:
-            return self._plan.suite.read(reply.text, self._sample), ''
-        except Unread as unread:
-            return None, str(unread)
+        return read_reply(self._plan.suite, self._sample, reply)
 
     def shown(self, swap: bool, neutral: bool) -> Sample:
         return self._handed.shown(self._sample, swap, neutral)

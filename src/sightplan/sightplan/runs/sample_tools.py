@@ -154,15 +154,23 @@ class SampleTools:
             check_backend(backend, kind, model)
             self._note(real, part_name(model, type(query)),
                        _CLUSTER if isinstance(query, DetectInstances | Detect) else _SAMPLE)
-        if queries and isinstance(queries[0], YesNo):  # the truth of these, not of all of a batch
-            shown = [_pictures(one) for one in self._batch if one.id == real.id]
-            self._truth.batch = [one for one in self._batch if asks_yes_no(one)
-                                 and _pictures(one) in shown] or self._truth.batch
+        self._truth.batch = self._about_same(real, bool(queries) and isinstance(queries[0], YesNo))
         timeout_s = deadline.timeout_s
         if timeout_s is None:
             timeout_s = self.limit_s(queries[0] if queries else None)
         return model.ask([self._whole(query) for query in queries],
                          dataclasses.replace(deadline, timeout_s=timeout_s))
+
+    def _about_same(self, sample: Sample, yes_no: bool) -> Sequence[Sample]:
+        """The samples of the batch that show what a sample shows: the truth is about these.
+
+        Args:
+            sample: one of the batch.
+            yes_no: whether only yes/no questions are meant, where there are any.
+        """
+        shown = [_pictures(one) for one in self._batch if one.id == sample.id]
+        same = [one for one in self._batch if _pictures(one) in shown]
+        return ([one for one in same if asks_yes_no(one)] if yes_no else []) or same or self._batch
 
     def _whole(self, query: Query[Any]) -> Query[Any]:
         """A query with what a method is not handed: what is behind the options of a choice."""
