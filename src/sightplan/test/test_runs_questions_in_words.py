@@ -501,7 +501,11 @@ class Pointing(Suite):
 
     def score(self, sample, answer, truth, reply):
         region = Region.from_json(answer[0])
-        return Scored({'score': float(int(region.points[0][0] * 40) == truth)})
+        right = int(region.points[0][0] * 40) == truth
+        return Scored({'score': float(right)}, None if right else 'missed')
+
+    def truth_regions(self, truth):
+        return [truth['outline']]  # a defect: the truth is a number
 
 
 suite = Pointing()
@@ -513,6 +517,13 @@ def test_the_truth_is_that_of_the_picture_also_where_a_cluster_has_several(folde
     summary = run(settings(folder, backend='noisy_locator', backend_options={'hit': 1.0}))
     assert summary['errors'] == 0, summary['reasons']
     assert [line['measures']['score'] for line in lines_of(folder)] == [1.0, 1.0]
+
+
+def test_a_sample_whose_truth_cannot_be_drawn_costs_the_picture_alone(folder):
+    (folder / 'mine.py').write_text(POINTING)
+    summary = run(settings(folder, backend='noisy_locator', backend_options={'hit': 0.0}))
+    assert summary['causes'] == {'missed': 2}
+    assert not any(line.get('picture') for line in lines_of(folder))
 
 
 def test_a_method_reads_a_reply_as_it_will_be_scored(folder):

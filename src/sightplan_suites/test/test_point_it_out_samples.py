@@ -26,7 +26,7 @@ from sightplan.runs.samples import load_samples, random_reply, score_reply, trut
 from sightplan.runs.suite_parts import Unread
 from sightplan_report.results import gather
 from sightplan_report.tables.model import Table
-from sightplan_suites.point_it_out import masks, reading, report, samples, scenes
+from sightplan_suites.point_it_out import masks, reading, report, samples, scenes, scoring
 from sightplan_suites.point_it_out.ticks import draw_ticks
 
 SUITE = load_suite('point_it_out')
@@ -441,6 +441,10 @@ def test_causes_are_counted_and_a_few_samples_of_each_have_a_picture(tmp_path, c
     _, without = wrong_run(tmp_path / 'without', images=False)
     assert not any(line.get('picture') for line in without)
     assert not (tmp_path / 'without' / 'failures').exists()
+
+
+def test_a_trace_that_may_begin_anywhere_has_no_place_to_be_drawn():
+    assert scoring.truth_regions({'size': [40, 30], 'start': None, 'task': None}) == []
 
 
 def test_the_report_of_samples_shows_what_went_wrong(tmp_path, capsys):

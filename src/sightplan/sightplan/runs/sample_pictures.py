@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import MutableMapping
 from pathlib import Path
@@ -12,6 +13,8 @@ from sightplan.model.journal import cannot_write
 from sightplan.model.sample import Picture, Sample
 from sightplan.records.evidence import FOLDER, file_name
 from sightplan.runs.suite import Suite
+
+_LOG = logging.getLogger(__name__)
 
 MOST_OF_A_CAUSE = 3
 """Most pictures that one process writes for each cause: a few tell what the others are like."""
@@ -56,6 +59,9 @@ class SamplePictures:
                 marking.Mark('truth', tuple(self._suite.truth_regions(line['truth']))),
                 marking.Mark(f'answer: {sample.target.text}', answer)])
         except InputError:  # nothing draws here, or the answer is no place
+            return
+        except Exception:  # a defect of a suite costs the picture, not the run
+            _LOG.exception('sample %s cannot be drawn', line['id'])
             return
         path = Path(FOLDER) / f'{file_name(line["id"])}.png'
         try:

@@ -169,10 +169,14 @@ def score_regions(form: Form, regions: Sequence[Region] | None, truth: Mapping[s
 
 
 def truth_regions(truth: Mapping[str, Any]) -> list[Region]:
-    """The outline of the mask as closed traces, or the start of a trace, to be drawn."""
+    """The outline of the mask as closed traces, or the start of a trace, to be drawn.
+
+    Empty for a trace that may begin anywhere.
+    """
     width, height = truth['size']
     if truth.get('polygon') is None:
-        return [Region(Form.POINT, (tuple(truth['start']),))]
+        start = truth['start']
+        return [] if start is None else [Region(Form.POINT, (tuple(start),))]
     rings = [list(zip(ring[::2], ring[1::2], strict=True)) for ring in truth['polygon']]
     return [Region(Form.TRACE, tuple((x / width, y / height) for x, y in (*ring, ring[0])))
             for ring in rings]
