@@ -402,7 +402,7 @@ class BackendNode(LifecycleNode):
             work(user, request, response, limit_s)
         finally:
             self._ledger.publish()
-        response.usage = MESSAGES.usage_to_msg(used_between(before, backend.usage))
+            response.usage = MESSAGES.usage_to_msg(used_between(before, backend.usage))
 
     def _forget(self) -> None:
         self._ledger.close()

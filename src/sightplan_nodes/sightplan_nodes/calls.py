@@ -376,15 +376,18 @@ class ServiceCaller(_Caller):
         super().__init__(node, self._asking.client.srv_name, server, 'service')
         self._repeatable = repeatable
 
-    def checked(self, request: Any, timeout_s: float,
-                cancelled: Callable[[], bool] = never) -> Any:
-        """The reply to a call; contract in the base class.
+    def checked(self, request: Any, timeout_s: float, cancelled: Callable[[], bool] = never,
+                received: Callable[[Any], None] = lambda reply: None) -> Any:
+        """The reply to a call; contract in the base class. ``received`` is given it in any case.
 
         A server that is being stopped may reply that the request was cancelled. If this client
         has not cancelled it, the error is an InfrastructureError.
         """
         try:
-            return super().checked(request, timeout_s, cancelled)
+            reply = self(request, timeout_s, cancelled)
+            received(reply)
+            raise_error(reply, self.server)
+            return reply
         except CancelledError as error:
             if isinstance(error, SpendingCapError) or cancelled():
                 raise

@@ -418,6 +418,7 @@ class ExperimentNode(Node):
         model: RosModel | None = None
         if answerer_class(settings.method).needs_model:
             model = self._model
+            model.begin_run()
             model.wait_until_there(mine.startup_timeout_s)
             if model.traits.truth:
                 raise InputError(f'{model.name} replies from the ground truth of a world, and '

@@ -158,9 +158,6 @@ class ModelClient:
                     f'instead: {error}')
             show(request, True)
             reply = self._call(service, request)
-        spent = messages.usage_from_msg(reply.usage)
-        if spent is not None:
-            self._usage = (self._usage or Usage()) + spent
         return reply
 
     def _shown(self, observation: Observation, send: bool = False) -> msg.Observation:
@@ -187,10 +184,17 @@ class ModelClient:
 
     def _call(self, service: ServiceCaller, request: Any) -> Any:
         try:
-            return service.checked(request, request.timeout_s + _REPLY_S, self._cancelled)
+            return service.checked(request, request.timeout_s + _REPLY_S, self._cancelled,
+                                   self._count)
         except SpendingCapError as error:
             self.capped = error
             raise
+
+    def _count(self, reply: Any) -> None:
+        """Add up what a call cost, also one that failed."""
+        spent = messages.usage_from_msg(reply.usage)
+        if spent is not None:
+            self._usage = (self._usage or Usage()) + spent
 
 
 class RosModel(ModelClient):
@@ -258,10 +262,18 @@ class RosModel(ModelClient):
         if TRAITS in facts:
             self.traits = dataclass_json.decode(Traits, json.loads(facts[TRAITS]))
 
+    def begin_run(self) -> None:
+        """Count what calls cost from nothing again: another run begins."""
+        self._usage = None
+
     def carry_over(self, spent: Usage) -> None:
-        """Count what earlier sessions of a run spent towards the limit of the model."""
+        """Count what earlier sessions of a run spent towards the limit of the model.
+
+        The node is told what the whole run has spent, with the calls since ``begin_run``.
+        """
         if self._start_run is not None:
-            self._start_run.checked(StartRun.Request(spent=MESSAGES.usage_to_msg(spent)), _FACTS_S,
+            whole = spent + (self._usage or Usage())
+            self._start_run.checked(StartRun.Request(spent=MESSAGES.usage_to_msg(whole)), _FACTS_S,
                                     self._cancelled)
 
     def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:

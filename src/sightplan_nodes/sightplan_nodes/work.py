@@ -238,10 +238,13 @@ class WorkerService:
             self._answer(waiting.request, response, max(0.0, left_s - self._grace_s))
             self._reply(waiting, response)
         except Exception as error:
-            self._fail(waiting, error)
+            self._fail(waiting, error, getattr(response, 'usage', None))
 
-    def _fail(self, waiting: _Waiting, error: Exception) -> None:
+    def _fail(self, waiting: _Waiting, error: Exception, usage: Any = None) -> None:
+        """Reply with an error, and with what the work cost, where that is known."""
         response = fill_error(self._response(), error)
+        if usage is not None:
+            response.usage = usage
         try:
             if self._reply(waiting, response):
                 self._node.get_logger().error(response.error_msg)

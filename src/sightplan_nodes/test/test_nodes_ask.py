@@ -6,13 +6,13 @@ import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sightplan_interfaces.srv import Ask
+from sightplan_interfaces.srv import Ask, StartRun
 
 from nodes_testing import LIMIT_S, Manager, parameters, spinning
 from sightplan.model import (
@@ -222,6 +222,28 @@ def test_errors_keep_their_kind(made: Callable[..., Any], error: Exception) -> N
         assert (bench.model.capped is not None) is isinstance(error, SpendingCapError)
         bench.model.start_episode('next')
         assert bench.model.capped is None
+
+
+def test_a_limit_on_spending_counts_the_whole_run(made: Callable[..., Any]) -> None:
+    """Of earlier sessions, and of this one: also calls that failed."""
+    carried: list[Usage] = []
+    earlier = Usage(3, 30, 6, 1.5)
+    with made() as bench:
+        bench.backend.carry_over = carried.append  # type: ignore[attr-defined]
+        bench.backend.traits = replace(Backend.traits, capped=True)
+        model = RosModel(bench.node, names.GROUNDER, LIMIT_S, start_run=ServiceCaller(
+            bench.node, StartRun, 'grounder/start_run', names.GROUNDER, repeatable=True))
+        model.carry_over(earlier)
+        ask_one(model, Count(IMAGE, 'cubes'))
+        bench.backend.fail = BackendError('out of memory')
+        with pytest.raises(BackendError):
+            ask_one(model, Count(IMAGE, 'balls'))
+        model.carry_over(earlier)
+        assert model.usage == bench.backend.usage == Usage(2, 20, 4, 1.0)
+        assert carried == [earlier, earlier], 'the model counts its own calls besides'
+        model.begin_run()
+        model.carry_over(Usage())
+        assert carried[-1] == Usage(-2, -20, -4, -1.0), 'another run has spent nothing yet'
 
 
 def test_a_deadline_holds(made: Callable[..., Any]) -> None:
