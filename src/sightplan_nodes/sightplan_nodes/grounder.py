@@ -14,7 +14,7 @@ from sightplan_interfaces.srv import Ground, Locate, TellApart
 
 from sightplan.agent import answers_only_samples
 from sightplan.grounding import PARSERS, BackendGrounder
-from sightplan.model import Observation, param
+from sightplan.model import Observation, SightplanError, param
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Model, can_ask
 from sightplan.queries import Detect
@@ -116,8 +116,12 @@ class GrounderNode(BackendNode):
         started = time.monotonic()
         observation = self.observations.read(request.observation)
         questions = query_messages.questions_from_request(request)
-        answers = user.ground(observation, questions, limit_s,
-                              query_messages.prompt_from_msg(request.prompt))
+        try:
+            answers = user.ground(observation, questions, limit_s,
+                                  query_messages.prompt_from_msg(request.prompt))
+        except SightplanError as error:  # what was answered before it is paid for
+            query_messages.fill_answers(response, error.partial)
+            raise
         query_messages.fill_answers(response, answers)
         response.model, response.image_id = messages.text(user.model), observation.image_id
         response.seconds = time.monotonic() - started

@@ -192,12 +192,15 @@ class TypedService:
         name: of the service, without that of its node.
         fill: writes queries that go to a model together into a request.
         replies: reads the replies out of a response.
+        partial: reads out of the response of a call that failed the replies that came before,
+            None where there was none; empty where it does not say.
     """
 
     type: Any
     name: str
     fill: Callable[[Any, Sequence[Any]], Any]
     replies: Callable[[Any, Sequence[Any]], list[Reply]]
+    partial: Callable[[Any, Sequence[Any]], list[Reply | None]]
 
 
 def _fill_yes_no(request: srv.Ground.Request, queries: Sequence[YesNo]) -> None:
@@ -210,8 +213,17 @@ def _yes_no_replies(response: srv.Ground.Response, queries: Sequence[YesNo]) -> 
     return [YesNoReply(one.text, one.p_yes, one.p_no, one.p_unknown) for one in answers]
 
 
+def _partial_yes_no(response: srv.Ground.Response, queries: Sequence[YesNo],
+                    ) -> list[Reply | None]:
+    if not response.verdicts:
+        return []
+    answers = partial_answers(response, [query.question for query in queries])
+    return [None if one is None else YesNoReply(one.text, one.p_yes, one.p_no, one.p_unknown)
+            for one in answers]
+
+
 TYPED: Mapping[type[Query[Any]], TypedService] = {
-    YesNo: TypedService(srv.Ground, 'ground', _fill_yes_no, _yes_no_replies)}
+    YesNo: TypedService(srv.Ground, 'ground', _fill_yes_no, _yes_no_replies, _partial_yes_no)}
 """Kinds whose queries have an ``observation``, and a service that is faster than ``~/ask``."""
 
 
@@ -250,13 +262,17 @@ def _question(atom: str, words: str) -> Question:
         raise InputError(f'question {words!r}: {error}') from error
 
 
-def fill_answers(response: Any, answers: Sequence[Answer]) -> Any:
-    """Write answers into a response of Ground; returns it."""
-    response.verdicts = [messages.numbers(Verdict)[answer.verdict] for answer in answers]
-    response.p_yes = [messages.probability_to_msg(answer.p_yes) for answer in answers]
-    response.p_no = [messages.probability_to_msg(answer.p_no) for answer in answers]
-    response.p_unknown = [messages.probability_to_msg(answer.p_unknown) for answer in answers]
-    response.texts = [text(answer.text) for answer in answers]
+def fill_answers(response: Any, answers: Sequence[Answer | None]) -> Any:
+    """Write answers into a response of Ground; returns it.
+
+    Of a call that failed, None stands for a question that was not answered before: verdict 0.
+    """
+    numbers = messages.numbers(Verdict)
+    response.verdicts = [0 if one is None else numbers[one.verdict] for one in answers]
+    for name in ('p_yes', 'p_no', 'p_unknown'):
+        setattr(response, name, [messages.probability_to_msg(
+            None if one is None else getattr(one, name)) for one in answers])
+    response.texts = ['' if one is None else text(one.text) for one in answers]
     return response
 
 
@@ -266,11 +282,26 @@ def answers_from_response(response: Any, questions: Sequence[Question]) -> list[
     Raises:
         InputError: unknown numbers, or not one answer per question.
     """
+    found = partial_answers(response, questions)
+    missing = [question.text for question, one in zip(questions, found, strict=True)
+               if one is None]
+    if missing:
+        raise InputError(f'verdict 0 stands for nothing; {missing[0]!r} was not answered')
+    return cast(list[Answer], found)
+
+
+def partial_answers(response: Any, questions: Sequence[Question]) -> list[Answer | None]:
+    """The answers that a call that failed had before; None for other questions.
+
+    Raises:
+        InputError: unknown numbers, or not one answer per question.
+    """
     fields = (response.verdicts, response.p_yes, response.p_no, response.texts,
               response.p_unknown)
     if any(len(field) != len(questions) for field in fields):
         raise InputError(f'{len(questions)} questions have {len(response.verdicts)} answers')
-    return [Answer(question.atom, messages.verdict_from_msg(verdict),
+    return [None if verdict == 0 else
+            Answer(question.atom, messages.verdict_from_msg(verdict),
                    messages.probability_from_msg(p_yes), messages.probability_from_msg(p_no),
                    reply, messages.probability_from_msg(p_unknown))
             for question, verdict, p_yes, p_no, reply, p_unknown in zip(

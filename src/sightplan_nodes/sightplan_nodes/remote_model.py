@@ -6,6 +6,7 @@ then DeadlineError names the node that is silent.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +19,9 @@ from sightplan_interfaces.srv import Ask, StartRun
 
 from sightplan.model import (
     DeadlineError,
+    InputError,
     Observation,
+    SightplanError,
     SpendingCapError,
     UnknownImageError,
     Usage,
@@ -106,6 +109,7 @@ class ModelClient:
         self._known: OrderedDict[str, None] = OrderedDict()  # pictures that the node has seen
         self._named_published = self._said_lost = False
         self.capped: SpendingCapError | None = None
+        self._received: Any = None  # reply to the last call, also to one that failed
 
     @property
     def usage(self) -> Usage | None:
@@ -191,7 +195,8 @@ class ModelClient:
             raise
 
     def _count(self, reply: Any) -> None:
-        """Add up what a call cost, also one that failed."""
+        """Add up what a call cost, also one that failed, and keep its reply."""
+        self._received = reply
         spent = messages.usage_from_msg(reply.usage)
         if spent is not None:
             self._usage = (self._usage or Usage()) + spent
@@ -293,7 +298,14 @@ class RosModel(ModelClient):
             request.observation = self._shown(seen, send)
         request = conversion.type.Request()
         conversion.fill(request, queries)
-        reply = self._send(request, show, left_s, service)
+        self._received = None
+        try:
+            reply = self._send(request, show, left_s, service)
+        except SightplanError as error:
+            if self._received is not None:
+                with contextlib.suppress(InputError):  # it is no reply to these queries
+                    error.partial = conversion.partial(self._received, queries)
+            raise
         self._model = reply.model
         return conversion.replies(reply, queries)
 

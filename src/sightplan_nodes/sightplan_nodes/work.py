@@ -17,7 +17,7 @@ from rclpy.guard_condition import GuardCondition
 from rclpy.node import Node
 from rclpy.task import Future
 
-from sightplan.model import DeadlineError, InfrastructureError
+from sightplan.model import DeadlineError, InfrastructureError, SightplanError
 from sightplan.records.messages import text
 from sightplan_nodes.beside import Beside, take_request
 from sightplan_nodes.failures import error_text, fill_error
@@ -238,13 +238,18 @@ class WorkerService:
             self._answer(waiting.request, response, max(0.0, left_s - self._grace_s))
             self._reply(waiting, response)
         except Exception as error:
-            self._fail(waiting, error, getattr(response, 'usage', None))
+            self._fail(waiting, error, response if isinstance(error, SightplanError) else None)
 
-    def _fail(self, waiting: _Waiting, error: Exception, usage: Any = None) -> None:
-        """Reply with an error, and with what the work cost, where that is known."""
-        response = fill_error(self._response(), error)
-        if usage is not None:
-            response.usage = usage
+    def _fail(self, waiting: _Waiting, error: Exception, begun: Any = None) -> None:
+        """Reply with an error.
+
+        Args:
+            waiting: the request.
+            error: why it failed.
+            begun: the response as far as it was filled, such as with what the work cost; None
+                where it may be what cannot be sent.
+        """
+        response = fill_error(self._response() if begun is None else begun, error)
         try:
             if self._reply(waiting, response):
                 self._node.get_logger().error(response.error_msg)

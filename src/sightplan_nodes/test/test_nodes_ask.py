@@ -246,6 +246,23 @@ def test_a_limit_on_spending_counts_the_whole_run(made: Callable[..., Any]) -> N
         assert carried[-1] == Usage(-2, -20, -4, -1.0), 'another run has spent nothing yet'
 
 
+@pytest.mark.parametrize('error', [BackendError('out of memory'), SpendingCapError('5 USD')])
+def test_what_was_answered_before_an_error_comes_with_it(made: Callable[..., Any],
+                                                         error: Exception) -> None:
+    seen = Observation(IMAGE, 9)
+    queries = [YesNo(seen, Question(Atom('clear', (name,)), name)) for name in 'rgb']
+    error.partial = [YesNoReply('Yes', 0.75, 0.25), None, None]  # type: ignore[attr-defined]
+    with made() as bench:
+        bench.backend.fail = error
+        with pytest.raises(type(error)) as caught:
+            ask_all(bench.model, queries)
+        assert caught.value.partial == [YesNoReply('Yes', 0.75, 0.25), None, None]
+        error.partial = []  # type: ignore[attr-defined]
+        with pytest.raises(type(error)) as caught:
+            ask_all(bench.model, queries)
+        assert not any(caught.value.partial)
+
+
 def test_a_deadline_holds(made: Callable[..., Any]) -> None:
     with made() as bench:
         bench.backend.may_go_on.clear()
