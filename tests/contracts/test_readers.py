@@ -101,7 +101,7 @@ _ANSWER = {'atom': 'clear r', 'answer': 'yes', 'p_yes': 0.9, 'p_no': 0.1, 'truth
            'episode': 'a', 'problem': 'a', 'domain': 'blocksworld', 'model': 'm', 'image': '7'}
 _LABEL = {'who': 'a', 'atom': 'on r,g', 'image': '1' * 12, 'label': 'yes', 'stamp_ns': 5}
 _REPLY = {'kind': 'reply', 'query': 'text', 'episode': '', 'key': 'k', 'images': [],
-          'reply': {'text': 'that'}}
+          'content': {}, 'reply': {'text': 'that'}}
 _RECORDING = {'kind': 'recording', 'format': recording.FORMAT, 'model': 'm'}
 _RATE = {'p_yes_true': 0.9, 'p_yes_false': 0.1, 'n_true': 10, 'n_false': 20}
 

@@ -25,6 +25,8 @@ from sightplan.model import (
     Literal,
     Observation,
     PlanningResult,
+    PlanningTask,
+    Problem,
     State,
     StopReason,
     Verdict,
@@ -52,6 +54,8 @@ class World:
                  stop_at_goal: bool = True) -> None:
         self.problem, self.model, self.rng = PROBLEM, MODEL, random.Random(0)
         self.spec = SimpleNamespace(stop_at_goal=stop_at_goal)
+        self.prompt, self.domain = '', SimpleNamespace(
+            question=SLIDING.question, pddl=SLIDING.pddl, write_problem=self._write_problem)
         self.state, self._reads = PROBLEM.init, reads
         self.asked: list[tuple[str, AskPurpose, Action | None]] = []
         self.plans: list[State] = []
@@ -63,16 +67,15 @@ class World:
     def goal_observation(self) -> Observation:
         return Observation(np.full((4, 4, 3), 30, np.uint8), GOAL_NS)
 
-    def ask(self, atoms: Sequence[Atom], purpose: AskPurpose, expected: Any = None,
-            action: Action | None = None, observation: Observation | None = None,
-            ) -> tuple[Answer, ...]:
-        assert observation is not None
-        assert tuple(atoms) == STRUCTURE.atoms, 'the whole picture is read at once'
-        assert expected is None or len(expected) == len(atoms)
-        self.asked.append((observation.image_id, purpose, action))
-        goal = frozenset(literal.atom for literal in PROBLEM.goal)
-        seen = goal if observation.shows_goal else self.state
-        return tuple(Answer(atom, self._reads(observation, atom, seen)) for atom in atoms)
+    def asking(self, observation: Observation, backend: str = '', reason: Any = None) -> Any:
+        def ask(queries: Sequence[Any], deadline: Any) -> list[Answer]:
+            atoms = tuple(query.question.atom for query in queries)
+            assert atoms == STRUCTURE.atoms, 'the whole picture is read at once'
+            self.asked.append((observation.image_id, reason.purpose, reason.action))
+            goal = frozenset(literal.atom for literal in PROBLEM.goal)
+            seen = goal if observation.shows_goal else self.state
+            return [Answer(atom, self._reads(observation, atom, seen)) for atom in atoms]
+        return SimpleNamespace(ask=ask)
 
     def believe(self, state: State, probabilities: Any = None) -> None:
         self.beliefs.append(state)
@@ -80,10 +83,13 @@ class World:
     def adopt_goal(self, goal: Sequence[Literal], source: str = '') -> None:
         self.problem = dataclasses.replace(self.problem, goal=tuple(goal))
 
-    def plan(self, state: State, search: str = '') -> PlanningResult:
+    def _write_problem(self, problem: Problem, state: State) -> str:
         self.plans.append(state)
+        return ''
+
+    def plan(self, task: PlanningTask) -> PlanningResult:
         return planner.plan(dataclasses.replace(
-            self.problem, init=state | PROBLEM.known), search)
+            self.problem, init=self.plans[-1] | PROBLEM.known), task.search)
 
     def do(self, agent: Arranging, action: Action) -> None:
         """Carry an action out, or refuse it, as the true state says."""
