@@ -262,7 +262,8 @@ def test_a_failure_is_an_error_of_that_request_only(made: Callable) -> None:
         client.backend.fail = None
         assert client.locate('the mug').error_code == 0
     assert (failed.error_code, failed.error_msg) == (BackendError.code, 'out of memory')
-    assert messages.usage_from_msg(failed.usage) is None and not failed.found
+    assert messages.usage_from_msg(failed.usage) == Usage(1, 50, 5, 0.25), 'it is paid for'
+    assert not failed.found
 
 
 def test_the_deadline_of_a_request_holds_for_all_its_targets(made: Callable) -> None:
