@@ -1,4 +1,4 @@
-"""What actions do in many states at once: states are rows of a matrix of truth values."""
+"""Apply actions to many states at once, given as the rows of a matrix of truth values."""
 
 from __future__ import annotations
 

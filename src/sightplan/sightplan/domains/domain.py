@@ -192,7 +192,7 @@ class Domain:
         self._cache: dict[str, tuple[Problem, ...]] = {}
 
     def split_folder(self, split: str) -> Path:
-        """Where a split's problem files are.
+        """Return the folder of a split's problem files.
 
         Raises:
             InputError: there is no such split, or it has no folder.
@@ -323,7 +323,7 @@ class Domain:
 
     @functools.cached_property
     def _formats(self) -> ModuleType | None:
-        """What reads and writes problem files of the domain's own form."""
+        """The domain's module ``formats`` for problem files of its own form; None without one."""
         return self.part('formats')
 
     @property
@@ -363,7 +363,7 @@ def domain_names() -> tuple[str, ...]:
 
 
 def domain_reference(name: str) -> str:
-    """What finds a domain from any working directory: its name, or the path of its folder.
+    """Return a reference that works in any working directory: name, or path of the folder.
 
     Args:
         name: one of ``domain_names()``, or the path of a folder.
@@ -381,7 +381,7 @@ def load_domain(name: str, domain_file: Path | None = None,
     Args:
         name: one of ``domain_names()``, or the path of a folder.
         domain_file: another domain file of the same vocabulary to use instead of the folder's.
-        domain_pddl: likewise, as text.
+        domain_pddl: text of such a domain file to use instead of the folder's.
 
     Raises:
         DomainError: there is no such domain, or its files cannot be used.
@@ -404,7 +404,7 @@ def _find(name: str) -> plugins.Folder:
 
 
 _found: dict[str, plugins.Folder] = {}
-"""By reference: what is installed is searched for once."""
+"""Cache of found folders by reference, so that installed packages are searched only once."""
 
 
 def _holds_domain(path: Path) -> bool:

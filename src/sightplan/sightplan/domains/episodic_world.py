@@ -1,4 +1,4 @@
-"""What every simulated world keeps of its episode: time, truth over time, and outcomes."""
+"""Base class of simulated worlds: it keeps the episode's time, true states and outcomes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class WorldClock:
 
 @dataclasses.dataclass(kw_only=True)
 class Episode:
-    """What changes between one reset and the next; worlds add what is theirs.
+    """State of a world that a reset starts anew; worlds add their own fields in subclasses.
 
     Attributes:
         spec: what was reset to.
@@ -147,7 +147,7 @@ class EpisodicWorld(ABC, Generic[E]):
             return episode.states[bisect.bisect_right(episode.stamps_ns, stamp_ns) - 1]
 
     def last_outcome(self) -> str:
-        """What really became of the last action of this episode, '' before the first."""
+        """Return the true outcome of the last action of this episode, '' before the first."""
         with self._lock:
             return self._current().outcome
 

@@ -37,7 +37,7 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One of some conditions holds."""
+    """A disjunction: at least one of the parts holds."""
 
     parts: tuple[Ground, ...] = ()
 
@@ -75,7 +75,7 @@ class _Test:
 
     @classmethod
     def of(cls, condition: Ground) -> _Test:
-        """The same condition."""
+        """Compile a condition without variables for fast evaluation."""
         atoms: dict[bool, set[Atom]] = {True: set(), False: set()}
         choices: list[tuple[_Test, ...]] = []
         parts = [condition]
@@ -97,7 +97,7 @@ class _Test:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What an action does, in a form that is carried out fast.
+    """An action compiled for fast execution.
 
     Attributes:
         test: its precondition.
@@ -109,7 +109,7 @@ class _Rule:
 
     @classmethod
     def of(cls, action: GroundAction) -> _Rule:
-        """The same action."""
+        """Compile an action without variables for fast execution."""
         return cls(_Test.of(action.precondition), tuple(
             (atom, value, None if condition == AllOf() else _Test.of(condition))
             for atom, value, condition in action.effects))
@@ -228,7 +228,7 @@ class InstantiatedModel:
         return tuple(dict.fromkeys(_literals(self.ground(action).precondition)))
 
     def obstacles(self, action: Action) -> tuple[tuple[Literal, ...], ...]:
-        """What keeps an action from being applicable: any of these conjunctions, nothing else."""
+        """Return conjunctions of literals; the action is applicable unless one of them holds."""
         return tuple(dict.fromkeys(_denials(self.ground(action).precondition)))
 
     def applicable(self, action: Action, state: State) -> bool:
@@ -298,7 +298,7 @@ class InstantiatedModel:
 
     def first_flaw(self, plan: Sequence[Action], init: State, goal: Sequence[Literal],
                    ) -> str | None:
-        """Why a plan is not valid; None if it is.
+        """Return why a plan is not valid; None if it is.
 
         Args:
             plan: the actions, in order.

@@ -47,7 +47,7 @@ _PLACEHOLDER = re.compile(r'\{([a-z_][a-z0-9_]*)\}')
 
 
 class MemoryOf(enum.Enum):
-    """What became of the attempt that is told about; the values are keys of templates.
+    """Outcome of an earlier attempt that a prompt mentions; the values are keys of templates.
 
     FAILED: the action was sent and refused.
     WITHHELD: it was called off, because a precondition was judged not to hold.
@@ -60,12 +60,12 @@ class MemoryOf(enum.Enum):
 
 
 class Became(enum.Enum):
-    """What became of a proposal, said with the next prompt; the values are keys of templates.
+    """Outcome of a proposal that the next prompt mentions; the values are keys of templates.
 
     EXECUTED: it was carried out.
     REJECTED: it was sent and refused.
     UNREADABLE: the reply was not of the asked form.
-    CUT_OFF: likewise, because it was too long.
+    CUT_OFF: the reply was not of the asked form, because it was too long.
     EMPTY: it had no action.
     UNKNOWN_ACTION: it named no action of the domain.
     WRONG_PARAMETERS: it gave other parameters than the action has.
@@ -87,7 +87,7 @@ class Became(enum.Enum):
 
 
 Scene = NDArray[np.uint8] | str
-"""What a model is shown: a picture, or a description."""
+"""A scene that a model is shown: (H, W, 3) uint8 RGB picture, or description."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class PlanningPrompt:
     steps: tuple[tuple[str, str], ...] = ()
 
     def became(self, what: Became, **values: str) -> str:
-        """What became of a proposal, in words for the next prompt.
+        """Return the outcome of a proposal in words for the next prompt.
 
         Args:
             what: it is.
@@ -134,7 +134,7 @@ class PlanningPrompt:
 
     def parts(self, scene: Scene, past: Sequence[Scene] = (), goal: Scene | None = None,
               ) -> tuple[Scene, ...]:
-        """What the user says: texts, and scenes (image or description) in their places.
+        """Return the user message: texts, with the scenes (image or description) in their places.
 
         Args:
             scene: as it is now.
@@ -172,14 +172,14 @@ _Word = Annotated[str, pydantic.StringConstraints(pattern=r'^[a-z_][a-z0-9_]*$')
 
 
 class ActionWords(Record):
-    """What a model is told about an action.
+    """Words that describe an action to a model.
 
     Attributes:
         about: what it does, in one sentence without its subject.
         phrase: completes "the robot tried to ...", with parameters in braces.
         parameters: their names in replies, in PDDL order, and what they are.
         preconditions: what must hold before it, one sentence each.
-        effects: what holds after it, likewise.
+        effects: what holds after it, one sentence each.
     """
 
     about: _Text
@@ -197,7 +197,7 @@ class ActionWords(Record):
 
 
 class FactsInWords(Record):
-    """Which privileged facts are put in words for a model that plans.
+    """Selection of the privileged facts that a planning model is told in words.
 
     Attributes:
         predicates: their predicates; None: all.
@@ -309,7 +309,7 @@ class Prompts:
                                template.unknown)
 
     def window(self, name: str) -> int:
-        """How many past pictures a planning prompt shows."""
+        """Return how many past pictures a planning prompt shows."""
         return self._template(name, _PlanningTemplate).window
 
     def remembers(self, name: str) -> bool:
@@ -318,7 +318,7 @@ class Prompts:
 
     def memory(self, name: str, outcome: MemoryOf, action: Action,
                pairs: Sequence[tuple[str, str]]) -> str:
-        """What is said about an earlier attempt, for ``grounding``.
+        """Return the words about an earlier attempt, for ``grounding``.
 
         Args:
             name: of the prompt, for example ``ground_mem``.
@@ -345,7 +345,7 @@ class Prompts:
         return _fill(words.phrase, names)
 
     def became(self, name: str, what: Became) -> str:
-        """What became of a proposal that was ``EXECUTED`` or ``REJECTED``, for ``PastStep``.
+        """Return the words for an ``EXECUTED`` or ``REJECTED`` proposal, for ``PastStep``.
 
         The words of the others have placeholders, which ``PlanningPrompt.became`` fills.
         """
@@ -355,7 +355,7 @@ class Prompts:
                  privileged_facts: Mapping[Atom, bool] | None = None,
                  stops_at_goal: bool = False, pictured_goal: bool = False,
                  described: bool = False) -> PlanningPrompt:
-        """What a model is given to plan from, but for the picture.
+        """Return all of a planning prompt but the picture.
 
         Nothing of the problem's initial state is in it.
 
@@ -429,7 +429,7 @@ class Prompts:
 
 
 class _Head(Record):
-    """What a template is, and which others it takes over."""
+    """The kind of a template, and the templates that it inherits from."""
 
     model_config = pydantic.ConfigDict(extra='ignore')
 
@@ -494,7 +494,7 @@ _Misfit = Annotated[_Free, _known('name', 'type', 'known')]
 
 
 class _Outcomes(Record):
-    """What became of a proposal; the fields are the values of ``Became``."""
+    """Words for each outcome of a proposal; the fields are the values of ``Became``."""
 
     executed: _Text
     rejected: _Text
@@ -598,7 +598,7 @@ def _digest(files: Collection[Path]) -> str:
 
 
 def _place(name: str, own: Path) -> Path:
-    """Where a template is: the domain's own comes first."""
+    """Return the path of a template: the domain's own if there is one, else the general one."""
     file = own / f'{name}.yaml'
     return file if file.is_file() else _TEMPLATES / file.name
 

@@ -125,7 +125,7 @@ class ActionSchema:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a domain file says.
+    """The content of a PDDL domain file.
 
     Attributes:
         name: the name inside the file, lower case.

@@ -18,7 +18,7 @@ _TOKEN = re.compile(r'[()]|;[^\n]*|[^\s();]+')
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word, lower case, with its 1-based line."""
+    """A word of a PDDL text in lower case, with its line, counted from 1."""
 
     text: str
     line: int
@@ -41,7 +41,7 @@ class Group:
 
     @property
     def tail(self) -> tuple[Word | Group, ...]:
-        """What follows the first item."""
+        """The items after the first."""
         return self.items[1:]
 
     def __str__(self) -> str:

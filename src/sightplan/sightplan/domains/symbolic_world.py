@@ -21,12 +21,12 @@ from sightplan.model import (
 )
 
 STEP_S = 0.1
-"""What an observation, an action or a reset takes in a symbolic world [s]."""
+"""Simulated time of an observation, an action or a reset in a symbolic world [s]."""
 
 
 @dataclass(kw_only=True)
 class _Episode(Episode):
-    """What is kept of an episode besides."""
+    """Episode of a symbolic world, with transition model, random generator and current state."""
 
     model: InstantiatedModel
     chance: np.random.Generator
@@ -56,7 +56,7 @@ class SymbolicWorld(EpisodicWorld[_Episode]):
         return type(self).picture is not SymbolicWorld.picture
 
     def picture(self, problem: Problem, state: State) -> NDArray[np.uint8]:
-        """What the camera sees.
+        """Draw the picture that the camera sees.
 
         Args:
             problem: whose objects there are.

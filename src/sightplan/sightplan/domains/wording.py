@@ -25,7 +25,7 @@ R = TypeVar('R', bound=Record)
 _NAME = r'[^\s"?]+'
 """Regular expression of the name of an object."""
 _BAD_TEXT = (LookupError, ValueError, AttributeError, TypeError)
-"""What ``str.format`` raises for a wrong placeholder."""
+"""Exceptions that ``str.format`` raises for a wrong placeholder."""
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -123,7 +123,7 @@ _IN_NAMED = {'word': 'its word', **_IN_UNNAMED}
 
 @dataclass(frozen=True, slots=True)
 class ObjectNames:
-    """How objects of one type are called.
+    """Words and templates that name the objects of one type.
 
     Attributes:
         kind: the type.
@@ -153,7 +153,7 @@ class ObjectNames:
         return found.pop() if len(found) == 1 else None
 
     def text(self, name: str) -> str:
-        """What the object is called in a sentence, without an article."""
+        """Return the object's name in a sentence, without an article."""
         key = self.key(name)
         forms = {'name': name, 'spoken': name.replace('_', ' '), 'upper': name.upper()}
         return (self.unnamed.format(**forms) if key is None
@@ -195,7 +195,7 @@ class Wording:
         check_templates(path, 'negated_facts', self._goal.negated_facts, schema)
 
     def object_text(self, name: str, kind: str) -> str:
-        """What an object of a type is called in a sentence, without an article."""
+        """Return the name of an object of a type in a sentence, without an article."""
         while kind not in self._names and kind in self._schema.types:
             kind = self._schema.types[kind]
         return self._names[kind].text(name) if kind in self._names else name
@@ -308,7 +308,7 @@ class Wording:
 
 
 def _pattern(template: str, parts: Mapping[str, str]) -> re.Pattern[str]:
-    """What matches a filled template.
+    """Return a pattern that matches a filled template.
 
     Args:
         template: with placeholders.

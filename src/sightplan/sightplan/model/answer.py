@@ -17,9 +17,9 @@ class Answer(Reply):
         atom: what was asked.
         verdict: the parsed answer.
         p_yes: probability of "yes" in [0, 1]; None when the backend offers none (never a guess).
-        p_no: probability of "no", likewise; the two need not sum to 1.
+        p_no: probability of "no", in the same form; the two need not sum to 1.
         text: the raw reply.
-        p_unknown: probability of "unknown", where the prompt offers that answer; likewise.
+        p_unknown: probability of "unknown"; None also when the prompt does not offer that answer.
     """
 
     atom: Atom

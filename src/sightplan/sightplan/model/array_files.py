@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_BYTES = 2**29
-"""Of an array, unpacked: what claims to be larger is not read."""
+"""Largest unpacked size of an array that is read [bytes]; larger ones are refused."""
 
 _HEADS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _DAMAGED = (EOFError, SyntaxError, tokenize.TokenError, TypeError, LookupError, ArithmeticError,

@@ -1,4 +1,4 @@
-"""What the agent believes about the world."""
+"""The agent's belief about the world."""
 
 from __future__ import annotations
 

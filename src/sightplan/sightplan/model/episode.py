@@ -23,7 +23,7 @@ from sightplan.model.usage import Usage
 
 
 class Privileged(enum.Enum):
-    """When a policy is provided with facts about objects out of view (ViPlan, section 4.1).
+    """Setting that says when a policy gets facts about objects out of view (ViPlan, section 4.1).
 
     NONE: never. INITIAL: with observations before the first action. ALWAYS: with every one.
     """
@@ -38,7 +38,7 @@ class Privileged(enum.Enum):
 
 
 class FeedbackStatus(enum.Enum):
-    """What the agent may know about an action it sent: nothing about its real effects.
+    """Outcome of an action as the agent may know it; it says nothing about the real effects.
 
     EXECUTED: the world carried the action out as far as it can tell.
     REJECTED: the action was not legal in the world's state; nothing moved.
@@ -55,13 +55,13 @@ class FeedbackStatus(enum.Enum):
 
 
 NOTHING_HELD = 'nothing is held'
-"""Message of an arm's feedback that is to put something down and holds nothing."""
+"""Feedback message to an arm that is to put something down and holds nothing."""
 HAND_FULL = 'something is in the hand: put it back first'
-"""That of one that is to take something and holds something already."""
+"""Feedback message to an arm that is to take something and already holds something."""
 STILL_HELD = 'it is still in the hand'
-"""How the message ends if a thing was not put down, and nothing moved."""
+"""End of the feedback message when an object was not put down and nothing moved."""
 ALREADY_OPEN, ALREADY_CLOSED = 'it is open', 'it is closed'
-"""Those of one that is to open or close what is so already."""
+"""Feedback messages to an arm that is to open what is open, or to close what is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Feedback:
 
 
 class StopReason(enum.Enum):
-    """Why an episode ended.
+    """Reason for which an episode ended.
 
     Whether the problem was *solved* is decided by the scorer from ground truth, whatever the
     reason. GOAL_REACHED ends an episode whose spec says ``stop_at_goal``. ERROR (infrastructure)
@@ -107,7 +107,7 @@ class StopReason(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class EpisodeSpec:
-    """What identifies an episode.
+    """Identity and settings of an episode.
 
     Attributes:
         id: unique in a run, for example ``blocksworld/simple/problem_03#0``.
@@ -289,7 +289,7 @@ class Proposed:
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """One action was decided and answered: it used one unit of the budget.
+    """Event: an action was decided and answered, which used one unit of the action budget.
 
     Attributes:
         index: 0-based number of the step.

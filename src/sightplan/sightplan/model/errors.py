@@ -93,7 +93,7 @@ class UnknownImageError(InfrastructureError):
 
 
 class BusyError(InfrastructureError):
-    """What is asked for must wait until something under way has ended: worth asking again."""
+    """The request must wait until running work has ended; the caller may send it again then."""
 
     code = 17
 

@@ -1,4 +1,4 @@
-"""What takes the events of an episode as they come: a log, a bag, a picture."""
+"""Base class of recorders that handle each kind of episode event by a method of its own."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from sightplan.model.scene import Piece
 
 
 class Primitive(enum.StrEnum):
-    """What a step of a grounded plan does."""
+    """The action of a step of a grounded plan."""
 
     GRASP = 'grasp'
     PLACE = 'place'
@@ -30,7 +30,7 @@ class Primitive(enum.StrEnum):
 
 
 class UnitKind(enum.StrEnum):
-    """What is scored as one."""
+    """Kinds of plan units; a unit is scored as a whole."""
 
     PICK_PLACE = 'pick_place'
     OPEN = 'open'
@@ -93,7 +93,7 @@ class PlanUnit:
 
     @property
     def primitives(self) -> int:
-        """How many primitives it is: two with a place."""
+        """Number of primitives in the unit: 2 for pick and place, otherwise 1."""
         return 2 if self.kind is UnitKind.PICK_PLACE else 1
 
 

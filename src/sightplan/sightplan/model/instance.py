@@ -10,7 +10,7 @@ from sightplan.model.region import Form, Region
 
 
 class Classified:
-    """What has probabilities of its categories and its colours."""
+    """Base of objects that have probabilities for their categories and colours."""
 
     __slots__ = ()
     categories: Mapping[str, float]
@@ -56,7 +56,7 @@ class Instance(Classified):
                              f'{self.region.form}')
 
     def in_words(self) -> str:
-        """What it is, with probabilities, such as ``mug_2: red mug 0.98 (or cup 0.02)``."""
+        """Return the instance as text, such as ``mug_2: red mug 0.98 (or cup 0.02)``."""
         second = sorted(self.categories.items(), key=lambda item: -item[1])[1:2]
         return (f'{self.name}: {" ".join(filter(None, (self.colour, self.category)))} '
                 f'{self.categories.get(self.category, 0.0):.2f}'
@@ -66,14 +66,14 @@ class Instance(Classified):
 
 @dataclass(frozen=True, eq=False)
 class SeenThings(Reply):
-    """What a model tells of a picture in which it has told all things apart.
+    """Reply of a model that detected all things in a picture.
 
-    Its ``model`` is '' if it is not known.
+    ``model`` is '' if the model's name is not known.
 
     Attributes:
         instances: the things.
-        goal: its reply about what an instruction wants of them, if it was asked; else ''.
-        unread: why nothing can be told of the picture, or of the instruction; '' if it can.
+        goal: the model's reply about what an instruction wants of them, if it was asked; else ''.
+        unread: why the picture or the instruction could not be read; '' if both could.
     """
 
     instances: tuple[Instance, ...] = ()

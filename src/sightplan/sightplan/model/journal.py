@@ -26,9 +26,9 @@ from sightplan.model.json_text import load_json
 from sightplan.model.whole_files import replacing
 
 STORAGE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
-"""What the system says where nothing can be written, by whomever: other runs would fail, too."""
+"""Error numbers of a disk that cannot be written at all, so that other runs would fail, too."""
 PATIENCE_S = 30.0
-"""How long one of several processes usually waits for the others."""
+"""Default time that a process waits for a journal that another process has locked [s]."""
 _BOM = b'\xef\xbb\xbf'
 _POLL_S = 0.002
 
@@ -52,7 +52,7 @@ def cannot_write(path: Path | str, error: OSError) -> InfrastructureError:
 
 
 class Line(NamedTuple):
-    """One object of a journal.
+    """A line of a journal, parsed as a JSON object.
 
     Attributes:
         where: file and line number, for messages.
@@ -66,7 +66,7 @@ class Line(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What was read of a journal.
+    """Content of a journal as far as it was read.
 
     Attributes:
         lines: the whole objects, in order; empty lines are skipped.
@@ -206,7 +206,7 @@ class Journal:
                              f'--out') from error
 
     def close(self) -> None:
-        """Let go of the file, and of its lock."""
+        """Close the file and release its lock."""
         with self._thread:
             if self._file is not None:
                 os.close(self._file)

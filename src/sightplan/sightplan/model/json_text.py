@@ -12,7 +12,7 @@ import json
 from typing import Any
 
 MOST_DIGITS = 100
-"""Of an integer in JSON or YAML."""
+"""Most characters of an integer in JSON or YAML."""
 
 
 def load_json(text: str | bytes) -> Any:

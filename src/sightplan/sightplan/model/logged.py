@@ -20,7 +20,7 @@ class LoggedAnswer:
         verdict: what was answered.
         truth: what is true, None when nobody knows.
         p_yes: probability of "yes", if the model gave one.
-        p_no: probability of "no", likewise.
+        p_no: probability of "no", if the model gave one.
         image: which image it was about (within the episode).
         episode: which episode it belongs to.
         problem: key of the problem (see ``problem_key``), '' if unknown.

@@ -40,9 +40,9 @@ def user_path(given: Path | str) -> Path:
 
 
 def config_folders() -> list[Path]:
-    """Where configuration is installed, nearest first: share/sightplan_bringup/config.
+    """Return the folders share/sightplan_bringup/config that are installed, nearest first.
 
-    Without ROS, what was installed with pip brings its own.
+    The configuration that the pip package brings comes last.
     """
     prefixes = [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if p]
     found = [prefix / 'share' / 'sightplan_bringup' / 'config' for prefix in prefixes]

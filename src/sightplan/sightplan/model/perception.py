@@ -1,4 +1,4 @@
-"""What a sensor gave, what was asked about it, and what was answered."""
+"""Observations of the world, questions about them, and the answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IN_WORDS = 'in.words'
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """How a picture was made of another one; see ``grounding.views``.
+    """Parameters that turn a picture into an altered copy; ``grounding.views`` makes the copies.
 
     Attributes:
         zoom: about the centre; larger than 1: things get larger.
@@ -38,7 +38,7 @@ class Alteration:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """One look at the world; every part is optional, because suites differ.
+    """An observation of the world; every part is optional, because suites differ.
 
     Attributes:
         image: (H, W, 3) uint8 RGB, or None: what a model is shown.
@@ -168,7 +168,7 @@ def prompt_id(name: str, sha256: str) -> str:
 
 
 class Verdict(enum.Enum):
-    """What an answer says about its atom.
+    """Content of an answer about its atom.
 
     Messages number the members in this order, from 1. UNPARSED is no answer that can be read,
     UNKNOWN the answer that one cannot tell. Neither is ever right: measures of those that say yes
@@ -187,7 +187,7 @@ class Verdict(enum.Enum):
 
 
 class AskPurpose(enum.Enum):
-    """Why a question was asked (metrics separate them, ViPlan section 4).
+    """Purpose of a question; metrics separate the purposes (ViPlan, section 4).
 
     GOAL: whether the goal is reached. PICTURED_GOAL: about the picture that shows the goal. LOOK:
     what else a picture shows, no question about an atom.

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from sightplan.model.errors import InputError
 
 MOST_PIXELS = 100_000_000
-"""Of a picture that is read."""
+"""Most pixels of a picture that is read."""
 
 _PNG, _JPEG, _BMP = b'\x89PNG\r\n\x1a\n', b'\xff\xd8', b'BM'
 _PNM = re.compile(rb'P[1-6](?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(\d{1,9})')
 _NO_FRAME = (0xC4, 0xC8, 0xCC)
-"""Of the markers C0 to CF of a JPEG those that begin no frame."""
+"""JPEG markers between C0 and CF that do not begin a frame."""
 
 _FORMATS = ('PNG', 'JPEG', 'WEBP', 'BMP', 'GIF', 'TIFF', 'PPM')
 """Kinds of files that are read; Pillow knows others, and starts programs to read some of them."""

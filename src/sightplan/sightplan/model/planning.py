@@ -26,7 +26,7 @@ class PlanningTask:
 
 
 class PlanningStatus(enum.Enum):
-    """How a planning attempt ended; only SOLVED carries a plan.
+    """Outcome of a planning attempt; only SOLVED carries a plan.
 
     Messages number the members in this order, from 1.
     """
@@ -58,7 +58,7 @@ class PlanningResult:
 
 @dataclass(frozen=True, slots=True)
 class PastStep:
-    """One earlier step, as the next prompt tells it.
+    """An earlier step of the episode, as the next prompt describes it.
 
     Attributes:
         action: what was proposed, in the model's own form; '' if it could not be read.
@@ -71,7 +71,7 @@ class PastStep:
 
 @dataclass(frozen=True, slots=True)
 class VisualTask:
-    """What a vision-language model is asked to plan for.
+    """A planning task for a vision-language model.
 
     Attributes:
         problem: objects and goal, without an initial state (``Problem.for_agent``).
@@ -92,7 +92,7 @@ class VisualTask:
 
 
 class ProposalStatus(enum.Enum):
-    """How a model's proposal was read; only PLANNED carries actions.
+    """Result of reading a model's proposal; only PLANNED carries actions.
 
     UNPARSED: not JSON of the asked form, also after one bounded repair.
     EMPTY: a plan without actions.

@@ -1,4 +1,4 @@
-"""What can be brought by packages, ours or a stranger's: by entry points, and folders.
+"""Find domains, suites, backends, methods and other plugins in packages and folders.
 
 A thing is found by its name among the entry points of all installed packages; a domain also as a
 folder beside ours, and domains and suites as the path of a folder. A package declares its own,
@@ -210,7 +210,11 @@ class Registry(Generic[T]):
         return self._complete(name, cls(settings, truth))
 
     def _complete(self, name: str, made: Any) -> T:
-        """What was made, if it has all that the contract asks for; else see ``make``."""
+        """Return the made object after a check that it has all parts of the contract.
+
+        Raises:
+            InputError: a method or attribute of the contract is missing.
+        """
         for part, wanted in vars(self._contract).items():
             if part.startswith('_'):
                 continue
@@ -292,7 +296,7 @@ def find_folder(kind: str, name: str, root: Path | None, marker: str, group: str
 
 
 def load_object(kind: str, name: str, group: str) -> Any:
-    """What an entry point stands for.
+    """Load the object that an entry point names.
 
     Raises:
         InputError: there is none of that name, or its package cannot be imported.
@@ -309,7 +313,7 @@ def load_object(kind: str, name: str, group: str) -> Any:
 
 
 def part(name: str, package: str) -> Any:
-    """What a package of ours does for one that must not import it, such as drawing a picture.
+    """Load an object of one of our packages for a package that must not import it.
 
     Args:
         name: of an entry point of the group ``sightplan.parts``.

@@ -1,4 +1,4 @@
-"""How long a model is asked to point at one thing."""
+"""Settings that say how often a model is asked to point at a target."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sightplan.model.settings import param
 
 @dataclass(frozen=True, slots=True)
 class PointerSettings:
-    """How long a model is asked."""
+    """Settings for pointing: number of questions, probability thresholds and checks."""
 
     max_askings: int = param(9, 'Most askings about one target, to point and to check together; '
                              '1: the model points once', low=1, high=1000)

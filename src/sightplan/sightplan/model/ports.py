@@ -137,7 +137,7 @@ class TruthSource(Protocol):
         """
 
     def last_outcome(self) -> str:
-        """What really became of the last action: success, no_op, dropped_target, ..., illegal."""
+        """Return the last action's true outcome: success, no_op, dropped_target, ..., illegal."""
 
 
 @runtime_checkable
@@ -145,7 +145,7 @@ class DetailSource(Protocol):
     """A truth source that has more to say of an episode than states and outcomes: for metrics."""
 
     def episode_details(self) -> Mapping[str, Any]:
-        """Of the episode so far, plain JSON data by name; nothing: there is no more to say.
+        """Return details of the episode so far by name, as plain JSON data; may be empty.
 
         Raises:
             WorldError: there is no episode.
@@ -201,7 +201,7 @@ class VisualPlanner(Protocol):
 
     @property
     def usage(self) -> Usage | None:
-        """What all calls so far cost; None where nobody counts."""
+        """Total usage of all calls so far; None if it is not counted."""
 
     def propose(self, observation: Observation, task: VisualTask,
                 timeout_s: float | None = None) -> Proposal:

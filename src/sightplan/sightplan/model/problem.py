@@ -10,7 +10,7 @@ from sightplan.model.errors import InputError
 from sightplan.model.symbols import Literal, Plan, State
 
 NAMELESS = 'problem'
-"""What every problem is called for a policy."""
+"""Name that a policy sees instead of the name of any problem."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is asked of a model, what it replies, and what a model is.
+"""Queries to a model, its replies, and the protocol of a model.
 
 A *query* is a value: a frozen dataclass that holds all that a model is shown. Its class says how
 its reply looks, how a model that only chats is asked, what the truth replies and how the truth
@@ -52,7 +52,7 @@ not depend on it."""
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model replies to a query.
+    """Base class of a model's reply to a query.
 
     Attributes:
         model: exact name of the model that replied, where several answer under one name; '':
@@ -67,11 +67,11 @@ class Reply:
             object.__setattr__(self, one.name, _without_numpy(getattr(self, one.name)))
 
     def summary(self) -> str:
-        """What a person sees of it: one short text."""
+        """Return the reply as one short text for people."""
         return _short(dataclass_json.encode(self).items())
 
     def texts(self) -> dict[str, tuple[str, ...]]:
-        """What a person sees of it in full, in lines under labels; as it stands its summary."""
+        """Return the full reply for people: lines by label; by default the summary alone."""
         return {'reply': (self.summary(),)}
 
     @property
@@ -80,7 +80,7 @@ class Reply:
         return True
 
     def to_json(self, *, hooks: Hooks = dataclass_json.NO_HOOKS) -> dict[str, Any]:
-        """As plain JSON data, without fields that have their defaults.
+        """Return the reply as plain JSON data, without fields that have their defaults.
 
         Args:
             hooks: what writes the values of some classes, by class.
@@ -91,7 +91,7 @@ class Reply:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], *,
                   hooks: Hooks = dataclass_json.NO_HOOKS) -> Self:
-        """From what ``to_json`` gives.
+        """Read a reply from the JSON data that ``to_json`` gives.
 
         Args:
             data: plain JSON data.
@@ -109,7 +109,7 @@ R_co = TypeVar('R_co', bound=Reply, covariant=True)
 
 @dataclass(frozen=True)
 class Chat(Generic[R_co]):
-    """How a model that only chats is asked a query.
+    """A query rephrased for a model that can only chat, and the reader of its reply.
 
     Attributes:
         query: of a kind that such a model answers: ``queries.Generate`` or ``queries.YesNo``.
@@ -128,7 +128,7 @@ class Draws(Protocol):
 
 
 class Query(Generic[R]):
-    """What is asked of a model; base of all kinds, which are frozen dataclasses.
+    """Base class of all kinds of queries to a model; a kind is a frozen dataclass.
 
     Attributes:
         kind: name of the kind, in recordings and scripts.
@@ -164,7 +164,7 @@ class Query(Generic[R]):
                 if one.metadata.get('shown', True)}
 
     def shared(self) -> dict[str, Any]:
-        """What many queries have in common, such as a prompt; a recording has it once."""
+        """Return content that many queries share, such as a prompt; a recording stores it once."""
         return {}
 
     @property
@@ -180,15 +180,15 @@ class Query(Generic[R]):
 
     @property
     def together(self) -> object:
-        """Queries that follow each other and agree in it go to a model at once; None: alone."""
+        """Group of the query: consecutive queries of one group are sent at once; None: alone."""
         return None
 
     def summary(self) -> str:
-        """What a person sees of it: one short text."""
+        """Return the query as one short text for people."""
         return f'{self.kind}: {_short(self.content().items())}'
 
     def to_json(self, *, hooks: Hooks = dataclass_json.NO_HOOKS) -> dict[str, Any]:
-        """As plain JSON data, with pictures by their ids, which are kept beside it.
+        """Return the query as plain JSON data; pictures are given by id and stored separately.
 
         Args:
             hooks: what writes the values of some classes, by class.
@@ -198,7 +198,7 @@ class Query(Generic[R]):
     @staticmethod
     def from_json(data: Mapping[str, Any], picture: Callable[[str], NDArray[Any]], *,
                   hooks: Hooks = dataclass_json.NO_HOOKS) -> Query[Any]:
-        """From what ``to_json`` gives.
+        """Read a query from the JSON data that ``to_json`` gives.
 
         Args:
             data: plain JSON data.
@@ -217,7 +217,7 @@ class Query(Generic[R]):
         return dataclass_json.decode(known_kinds()[name], rest, picture, hooks=hooks)
 
     def as_chat(self, style: Any) -> Chat[R]:
-        """How a model that only chats is asked it.
+        """Return the query rephrased for a model that can only chat.
 
         Args:
             style: how that model wants to be asked, ``queries.chat.ChatStyle``.
@@ -229,7 +229,7 @@ class Query(Generic[R]):
                          'choose a model that answers it itself')
 
     def true_reply(self, truth: Any) -> R:
-        """What the truth replies, for simulated models.
+        """Return the reply that the ground truth gives; simulated models use it.
 
         Args:
             truth: the ground truth at hand, such as a ``TruthSource``.
@@ -241,17 +241,20 @@ class Query(Generic[R]):
                          'looks at pictures')
 
     def wrong_reply(self, truth: Any, draw: Draws) -> R:
-        """A reply that errs, for simulated models; see ``true_reply``.
+        """Return a wrong reply; simulated models use it.
 
         Args:
-            truth: likewise.
+            truth: the ground truth at hand, such as a ``TruthSource``.
             draw: random numbers.
+
+        Raises:
+            InputError: no wrong replies are defined for this kind of query.
         """
         raise InputError(f'nobody knows how models err about queries of kind {self.kind!r}')
 
 
     def fault_of(self, reply: R) -> str:
-        """Why a reply of the right class cannot be used, with the remedy; '' if it can.
+        """Return why a reply of the right class cannot be used, with the remedy; '' if it can.
 
         Every reply is checked by it (``ask_all``), so that a model that breaks the contract of
         its replies is not believed.
@@ -269,7 +272,7 @@ def known_kinds() -> Mapping[str, type[Query[Any]]]:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """Until when replies are wanted.
+    """Time limit of a call to a model.
 
     Attributes:
         timeout_s: wall-clock limit of the whole call [s]; None for the model's own.
@@ -284,7 +287,7 @@ class Deadline:
 
     @property
     def left_s(self) -> float | None:
-        """What is left of the limit [s], 0 or less if it has passed; None without a limit."""
+        """Time left until the limit [s], 0 or less if it has passed; None without a limit."""
         return (None if self.timeout_s is None
                 else self.timeout_s - (time.monotonic() - self.started_s))
 
@@ -306,11 +309,11 @@ NO_DEADLINE = Deadline()
 
 
 class Model(Protocol):
-    """What answers queries."""
+    """Protocol of a model: it answers lists of queries."""
 
     @property
     def accepts(self) -> frozenset[type[Query[Any]]]:
-        """Kinds that it answers, known of its class, too.
+        """Kinds of queries that the model answers; the model's class has this attribute, too.
 
         A class stands for all of its subclasses, ``Query`` for every kind.
         """
@@ -321,7 +324,7 @@ class Model(Protocol):
 
     @property
     def usage(self) -> Usage | None:
-        """What all calls so far cost; None where nobody counts."""
+        """Total usage of all calls so far; None if it is not counted."""
 
     def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
         """Reply to queries, in their order. One call is one batch.
@@ -340,7 +343,9 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What is known of a model before it is asked; a class attribute ``traits``, or a property.
+    """Properties of a model that are known before it is asked.
+
+    A model has them as the class attribute or property ``traits``.
 
     Attributes:
         truth: method of the ground truth that it answers from (``state``, ``masks``, ``better``);
@@ -350,10 +355,10 @@ class Traits:
         prompt: whether its answers depend on the words around yes/no questions.
         history: whether it keeps a history of an episode; then it has ``start_episode``.
         capped: whether it keeps to a limit on spending; then it has ``carry_over``.
-        depth: whether observations should bring depth: it is used.
+        depth: whether it uses the depth of observations.
         domain: name of the one domain whose questions it was made for; '' for any.
-        refuses: whether it says by itself that it cannot read questions of other domains; else
-            it would answer them at random.
+        refuses: whether it reports that it cannot read questions of other domains; otherwise it
+            would answer them at random.
     """
 
     truth: str = ''
@@ -373,7 +378,7 @@ class HasTraits(Protocol):
 
     @property
     def traits(self) -> Traits:
-        """What is known of it."""
+        """Properties of the model that are known before it is asked."""
 
 
 @runtime_checkable
@@ -381,7 +386,7 @@ class FollowsEpisodes(Protocol):
     """A model that wants to know when an episode begins."""
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
-        """A new episode begins."""
+        """Note that a new episode begins."""
 
 
 @runtime_checkable
@@ -398,7 +403,7 @@ class PictureCheck(Protocol):
 
     @property
     def pictures_lost(self) -> str:
-        """Why pictures do not reach the model, with the remedy; '' if they may, as far as known.
+        """Reason why pictures do not reach the model, with the remedy; '' if no loss is known.
 
         Then every query with a picture raises a BackendError.
         """
@@ -429,11 +434,11 @@ class Closable(Protocol):
     """Something that holds a connection, a file or a process."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the connection, file or process."""
 
 
 def traits_of(model: object) -> Traits:
-    """What a model, or its class, says of itself."""
+    """Return the traits of a model or its class; the default ones if it declares none."""
     return model.traits if isinstance(model, HasTraits) else Traits()
 
 
@@ -466,7 +471,7 @@ def check_pictures(model: object) -> None:
 
 
 def pictures_lost(model: object) -> str:
-    """Why pictures do not reach a model, with the remedy; '' if they do, as far as known."""
+    """Return why pictures do not reach a model, with the remedy; '' if no loss is known."""
     return model.pictures_lost if isinstance(model, PictureCheck) else ''
 
 

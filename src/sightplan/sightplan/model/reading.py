@@ -83,7 +83,7 @@ def _adapter(kind: Any) -> Any:
 
 
 def _wrong(item: Any, kind: type) -> str:
-    """One error in words: field, value, what is allowed."""
+    """Return one error as text: field, value, and what is allowed."""
     place = '.'.join(excerpt(part) for part in item['loc'])
     if item['type'] == 'missing':
         return f'{place} is missing (add it)'

@@ -36,7 +36,11 @@ _AUTHORIZATION = re.compile(
     r'''(?i)\b(authorization(?:["']\s*[:=,]|\s*[:=])\s*[\[(]?(?:b?["'])?)'''
     r'''(?:(?:digest|hawk|oauth|signature|aws4-[\w-]+)\s[^\r\n]+'''
     r'''|(?:[a-z][\w-]*[ \t]+)?[^\s"',;}]+)''')
-"""With all that follows where one has several parts; else with the word of its kind."""
+"""Pattern of an ``Authorization`` header with its value.
+
+The value is the rest of the line for schemes with several parts, such as Digest; otherwise it is
+one word, with the scheme before it if there is one.
+"""
 _BEARER = re.compile(r'(?i)\bbearer\s+(?=\S*[\d._-])[^\s"\',;]{8,}')
 _USER = re.compile(
     r'''://(?:[^/\s"'@:\[]+:(?!\d+(?:/|$))(?:[^\s"']|["'](?=[\w@/])){0,200}|[^/\s"'@]+)@''')
@@ -97,7 +101,7 @@ def holds_secret(text: str) -> bool:
 
 def print_exception(kind: type[BaseException], error: BaseException,
                     where: TracebackType | None) -> None:
-    """As ``sys.excepthook``, which it can be: what nobody expected, without secrets."""
+    """Print an unexpected exception without secrets; usable as ``sys.excepthook``."""
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, where)
         return

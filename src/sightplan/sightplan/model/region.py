@@ -27,11 +27,11 @@ PIXEL_ROUNDING = 1e-6
 """Added before a coordinate in pixels is rounded down, so that 0.3 * 10 is pixel 3."""
 
 LEAST_TO_ACT = 0.9
-"""With a lower probability no arm moves to a place that a model found."""
+"""Least probability of a place found by a model with which an arm moves there."""
 
 
 class Form(enum.StrEnum):
-    """What is asked for.
+    """Kind of region that a query asks for.
 
     A *point* is one place, *points* are one or more, a *box* is an upright rectangle, and a
     *trace* is a polyline from its first to its last point.
@@ -100,7 +100,7 @@ class Region:
         return tuple((pixel(x * width), pixel(y * height)) for x, y in self.points)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON data."""
+        """Return the region as plain JSON data."""
         data: dict[str, Any] = {'form': str(self.form),
                                 'points': [list(point) for point in self.points]}
         if self.label:
@@ -111,7 +111,7 @@ class Region:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Region:
-        """From plain JSON data.
+        """Read a region from the JSON data that ``to_json`` gives.
 
         Raises:
             InputError: it is not what ``to_json`` gives.
@@ -142,7 +142,7 @@ def pixel(value: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is to be found in a picture.
+    """Description of what to find in a picture.
 
     Attributes:
         text: in words, such as "the red mug" or "where to grip the pan".
@@ -155,7 +155,7 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class TargetMasks:
-    """Where things are in a picture: ground truth.
+    """True masks of the target and of the other things in a picture.
 
     Attributes:
         target: of what is asked for.
@@ -170,7 +170,7 @@ class MaskSource(Protocol):
     """Ground truth about where things are; for scoring and simulated models only."""
 
     def masks(self, target: str) -> TargetMasks:
-        """Where a target is in the current picture.
+        """Return the true masks for a target in the current picture.
 
         Raises:
             InputError: nothing is known of such a target.

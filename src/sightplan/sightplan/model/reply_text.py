@@ -1,4 +1,4 @@
-"""What the replies of all models have in common: thoughts, refusals and hedges.
+"""Read what is common to the replies of all models: thoughts, refusals and hedges.
 
 All readers of replies use these: what a model thinks before it answers is never its answer, and
 neither is a refusal, nor a guess that says it is one.
@@ -17,8 +17,10 @@ _MARKS = re.compile(
     r'|(?P<channel><\|channel\|>\s*(?:analysis|commentary)[^<]*(?:<\|message\|>)?'
     r'|<\|channel>thought|\A\s*(?-i:analysis(?=[A-Z])))'
     r'|(?P<end><\|end\|>)', re.IGNORECASE)
-"""Where thoughts begin and end, as models of different makers write it. ``<|end|>`` ends thoughts
-in a channel alone: it also ends whole replies."""
+"""Pattern of the marks around thoughts, as models of different makers write them.
+
+``<|end|>`` ends thoughts in a channel alone, because it also ends whole replies.
+"""
 
 # ------------------------------------------------------------------------------------ not knowing
 
@@ -80,7 +82,7 @@ def refuses(text: str) -> bool:
 
 
 def after_thoughts(text: str) -> str:
-    """What a reply says beside its thoughts.
+    """Return a reply without its thoughts.
 
     Thoughts stand in ``<think>...</think>``, ``<thinking>``, ``<reasoning>``, ``[THINK]``,
     ``◁think▷``, ``<|begin_of_thought|>`` or the channel ``analysis`` of the harmony format, in
@@ -96,7 +98,7 @@ def after_thoughts(text: str) -> str:
 
 
 def thought_spans(text: str) -> list[tuple[int, int]]:
-    """Where thoughts begin and end, in order."""
+    """Return the spans of the thoughts (start, end) in characters, in order."""
     spans: list[tuple[int, int]] = []
     begun: int | None = None
     in_channel = False

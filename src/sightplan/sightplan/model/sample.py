@@ -84,7 +84,7 @@ class Words:
 
 
 class SampleTask(Protocol):
-    """What a sample's suite offers to a method for that sample."""
+    """The part of a suite that a method may use for one sample."""
 
     def prompt(self, name: str) -> Words:
         """The suite's words around samples that are no yes/no questions about atoms.
@@ -191,7 +191,7 @@ SampleData = Sequence[Reply] | Sequence[GroundedStep]
 
 @dataclass(frozen=True, eq=False)
 class SampleReply:
-    """What a method replied to a sample.
+    """A method's reply to a sample.
 
     Attributes:
         text: the reply, as a model wrote it; what a suite's ``read`` takes. '' where a model gave
@@ -200,7 +200,7 @@ class SampleReply:
             the sample's ``questions``, replies to its ``choices``, or the steps of a grounded
             plan; a suite's ``compose`` makes the answer of it. None: read the text.
         p_yes: probability of "yes" in [0, 1], None where the backend offers none.
-        p_no: likewise of "no".
+        p_no: probability of "no" in [0, 1], None where the backend offers none.
         regions: places in the picture, where a place was asked for; None: read them from the text.
         probability: that the first of them is right; None where the backend has none.
         unread: why the places cannot be used; '' if they can.
@@ -223,5 +223,8 @@ class SampleReply:
 
 
 GUESS = SampleReply()
-"""What a method gives back for a valid reply at random, by the run's seed and the sample's id: the
-run draws it only then, for what is drawn for a sample would tell which one it is."""
+"""Reply of a method that asks for a random valid reply.
+
+The run draws it from its own seed and the sample's id, after the method returned: a method that
+saw the drawn value could tell which sample it has.
+"""

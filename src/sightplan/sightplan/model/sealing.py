@@ -1,4 +1,4 @@
-"""What is handed to a method shows nothing of what stands behind it.
+"""Seal the objects that a method is handed, so that they do not show what stands behind them.
 
 A method gets a few objects: a ``Context``, and samples. Behind them stand the world, the truth and
 the names of problems. From an ordinary object Python reaches all that it holds (``__dict__``,
@@ -22,8 +22,11 @@ P = ParamSpec('P')
 T = TypeVar('T')
 
 _BEHIND: dict[int, Any] = {}
-"""What sealed objects stand for, by their ``id``. A table of weak references would not do: from
-an object Python reaches the weak references to it, and from these the table."""
+"""Original objects by the ``id`` of the sealed ones.
+
+A table of weak references would not do: Python reaches the weak references from an object, and
+the table from these.
+"""
 
 
 class _Sealed:

@@ -67,7 +67,7 @@ def settings_fields(cls: type) -> tuple[SettingField, ...]:
 
 
 _FIELDS: weakref.WeakKeyDictionary[type, tuple[SettingField, ...]] = weakref.WeakKeyDictionary()
-"""Of classes that were asked about before."""
+"""Cache of the setting fields of each class that was asked about."""
 
 
 def identity_values(settings: Any) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def check_settings(settings: Any, source: str = '') -> None:
 
 
 def bounds_problem(field: SettingField, value: Any) -> str:
-    """What is wrong with a number that is out of its setting's bounds; '' if it is within them."""
+    """Return what is wrong with a number outside its setting's bounds; '' if it is within them."""
     if not isinstance(value, (int, float)) or (
             (field.low is None or value >= field.low)
             and (field.high is None or value <= field.high)):

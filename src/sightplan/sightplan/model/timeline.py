@@ -46,7 +46,7 @@ _ABOUT_PICTURES = (Observed, Asked, Proposed)
 
 @dataclass(frozen=True, slots=True)
 class Moment(Generic[E]):
-    """One event, and what was known before it.
+    """An event together with what was known before it.
 
     Attributes:
         number: of the event in the timeline, from 0.
@@ -93,7 +93,7 @@ class Moment(Generic[E]):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What led to one action, the action included; or what came after the last one.
+    """The moments that led to an action, with the action; or those after the last action.
 
     Attributes:
         index: of the action, from 0; None for what came after the last one.
@@ -183,7 +183,7 @@ class Fold:
 
     @property
     def spec(self) -> EpisodeSpec:
-        """What identified the episode.
+        """The spec of the episode.
 
         Raises:
             ValueError: nothing has begun.
@@ -207,7 +207,7 @@ class Fold:
 
 
 class Timeline(Fold):
-    """One episode, folded event by event. Incomplete episodes have no ``end``.
+    """The moments of an episode, folded event by event; incomplete episodes have no ``end``.
 
     Attributes:
         moments: all, in order.
@@ -236,7 +236,7 @@ class Timeline(Fold):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What led to each action, and, as the last one, what came after the last action."""
+        """The steps, one for each action, and a last one for what came after the last action."""
         groups: list[list[Moment[EpisodeEvent]]] = [[] for _ in range(self._step + 1)]
         for moment in self.moments:
             groups[moment.step].append(moment)
@@ -259,7 +259,7 @@ class Timeline(Fold):
 
     @property
     def usage(self) -> Usage | None:
-        """What the models cost altogether; None where nobody counted."""
+        """Total usage of the models in the episode; None if none was counted."""
         total: Usage | None = None
         for call in self._calls:
             if call.usage is not None:

@@ -33,7 +33,7 @@ _SENT = (FeedbackStatus.EXECUTED, FeedbackStatus.REJECTED)
 
 @dataclass(frozen=True, slots=True)
 class TruthThen:
-    """What was true when something happened.
+    """Ground truth at the time of an event.
 
     A state is None where nobody knows it, or nothing is compared with it.
 
@@ -48,7 +48,7 @@ class TruthThen:
         goal: of the end of an episode whose goal was shown as a picture, what holds there.
         details: of the end, what the world adds to the results.
         error: why something that a score needs could not be had; '' if it could.
-        way_error: likewise of the states of the way.
+        way_error: why a state of the way could not be had; '' if all could.
     """
 
     state: State | None = None
@@ -84,7 +84,7 @@ class TruthJoin(EventHandler):
         return self._source is not None
 
     def of(self, event: EpisodeEvent) -> TruthThen:
-        """What is true about the next event."""
+        """Return the ground truth at the time of the next event."""
         if self._source is None:
             return NOTHING_KNOWN
         self._then = NOTHING_KNOWN
@@ -101,7 +101,7 @@ class TruthJoin(EventHandler):
         self._begun = event.spec.problem.init != event.spec.problem.known
 
     def on_observed(self, event: Observed) -> None:
-        """Go on with the time."""
+        """Advance the world time to that of the observation."""
         self._seen_ns = event.observation.stamp_ns
         self._now_ns = max(self._now_ns, event.observation.stamp_ns)
 

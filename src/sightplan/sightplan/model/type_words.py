@@ -1,4 +1,4 @@
-"""What types are called in messages to people."""
+"""Names of types for messages to people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What using a model costs."""
+"""Counts of the requests and tokens that models used, and their cost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Usage:
                      round(sum(costs), _DIGITS) if costs else None)
 
     def __sub__(self, other: Usage) -> Usage:
-        """What was used since ``other``, an earlier reading of the same counter."""
+        """Return the usage since ``other``, an earlier reading of the same counter."""
         cost = (None if self.cost_usd is None
                 else round(self.cost_usd - (other.cost_usd or 0.0), _DIGITS))
         return Usage(self.requests - other.requests, self.prompt_tokens - other.prompt_tokens,
@@ -42,5 +42,5 @@ class Usage:
 
 
 def used_between(before: Usage | None, after: Usage | None) -> Usage | None:
-    """What was used between two readings of a counter; None where nobody counts."""
+    """Return the usage between two readings of a counter; None if it is not counted."""
     return None if after is None else after - (before or Usage())

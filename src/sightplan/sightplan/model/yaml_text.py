@@ -21,7 +21,10 @@ from sightplan.model.json_text import MOST_DIGITS
 DEEPEST = 100
 """Levels of nesting that are read; no file here has as many as ten."""
 MOST_VALUES = 200_000
-"""In a text: reading them takes a second; JSON, which is read faster, is for what is larger."""
+"""Most values in a YAML text.
+
+Reading so many takes a second; larger data belongs in JSON, which is read faster.
+"""
 MOST_REPEATED = 100_000
 """Values and characters that aliases may repeat, all together."""
 

@@ -32,12 +32,12 @@ GOALS_PER_SEED = 100
 VAIN_SEEDS = 100  # so many in a row without a new problem: there are no more
 
 Stacks = tuple[tuple[str, ...], ...]
-"""For each column, left to right, its blocks from bottom to top."""
+"""Blocks from bottom to top in each column; columns from left to right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the problems are like."""
+    """Settings of the generator: sizes of a problem and range of plan lengths."""
 
     blocks: int = param(3, 'blocks per problem', low=1, high=len(COLOURS))
     columns: int = param(4, 'columns per problem', low=1, high=8)
@@ -48,7 +48,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a split of the benchmark is drawn.
+    """Rules by which the problems of a benchmark split are drawn.
 
     Attributes:
         settings: sizes and the range of optimal lengths.

@@ -37,7 +37,7 @@ VAIN_SEEDS = 2000  # so many in a row without a new problem: there are no more
 FLOOR, OPEN, CLOSED = 'floor', 'open', 'closed'
 
 Start = Mapping[str, tuple[str, ...]]
-"""Of each thing the places where it may be; of ``open`` the containers that are open."""
+"""Possible places of each thing, by name; under ``open`` the containers that are open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Task:
         return sum(_variants(start) for start in self.starts)
 
     def init(self, number: int) -> State:
-        """One of its starts, by a number below ``variants``."""
+        """Return the listed initial state with a number from 0 to ``variants`` - 1."""
         for start in self.starts:
             if number < _variants(start):
                 break
@@ -106,7 +106,7 @@ class Task:
         return frozenset(facts)
 
     def deal(self, rng: random.Random) -> State:
-        """One of the starts that are dealt."""
+        """Draw an initial state by dealing the things to their places."""
         return frozenset(fact for deal in self.deals
                          for thing, place in deal.draw(rng).items()
                          for fact in _lies(thing, place))
@@ -213,7 +213,7 @@ KINDS = (*dict.fromkeys(task.split for task in tasks()),
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What problems are like."""
+    """Settings of the generator: the tasks of which problems are made."""
 
     kind: str = param('simple', 'what the problems are about: all tasks of a split, or one as '
                       'SPLIT/TASK', choices=KINDS)
@@ -221,7 +221,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a split of the benchmark is drawn.
+    """Rules by which the problems of a benchmark split are drawn.
 
     Attributes:
         settings: which tasks.

@@ -41,7 +41,7 @@ def cell_names(size: int) -> tuple[str, ...]:
 
 @functools.cache
 def neighbours(size: int) -> tuple[tuple[tuple[str, int], ...], ...]:
-    """For each cell the directions in which there is a next cell, and that cell."""
+    """Return for each cell the pairs of direction and neighbouring cell."""
     return tuple(
         tuple((name, x + dx + size * (y + dy)) for name, (dx, dy) in DIRECTIONS.items()
               if 0 <= x + dx < size and 0 <= y + dy < size)
@@ -88,7 +88,7 @@ def legal_moves(size: int, arrangement: Arrangement) -> list[Move]:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What A* found.
+    """Result of an A* search.
 
     Attributes:
         moves: a shortest sequence of moves; None: there is none, or the limit came first.
@@ -176,7 +176,7 @@ def solvable(size: int, start: Arrangement, goal: Arrangement) -> bool:
 
 
 def _transpositions(permutation: dict[int, int]) -> int:
-    """How many swaps a permutation takes."""
+    """Return the least number of swaps that make up a permutation."""
     seen: set[int] = set()
     swaps = 0
     for first in permutation:
@@ -225,7 +225,7 @@ class Board:
         return cls(size, pieces, tuple(problem.objects[piece] for piece in pieces))
 
     def arrangement(self, facts: Iterable[Atom], of: str = 'state') -> Arrangement:
-        """Where facts say that the pieces are.
+        """Return the cell of each piece according to facts.
 
         Args:
             facts: those of ``at`` are read.
@@ -251,7 +251,7 @@ class Board:
         return tuple(places[piece] for piece in self.pieces)
 
     def goal(self, problem: Problem) -> Arrangement:
-        """Where the goal wants the pieces.
+        """Return the cell of each piece in the goal.
 
         Raises:
             InputError: it does not give every piece one cell.

@@ -32,7 +32,7 @@ from sightplan.model import Action, InputError, Problem, excerpt
 
 RULES = ('Bring every piece to its place in the goal. One piece at a time moves, into the cell '
          'next to it, which must be free. A move that is refused counts, too.')
-"""What a person is told before the first puzzle."""
+"""Rules that a person reads before the first puzzle."""
 
 EXAMPLES = {False: 'red cube left, blue sphere up 2', True: 'tile 5 down, tile 3 left 2'}
 """A line that can be typed, for boards without and with tiles."""
@@ -52,7 +52,7 @@ _JOINT = re.compile(r'_|(?<=[a-z])-(?=[a-z])')  # between words: red_cube, light
 
 
 def pieces(problem: Problem) -> list[dict[str, Any]]:
-    """What can be moved, in the order of the problem's objects, as plain JSON data.
+    """Return the movable pieces as plain JSON data, in the order of the problem's objects.
 
     Each has ``name``, ``words``, ``colour`` (a name of CSS), ``shape`` and ``number`` (of a tile,
     else None).
@@ -81,7 +81,7 @@ def move(problem: Problem, piece: str, direction: str) -> Action:
 
 
 def read_line(problem: Problem, line: str) -> list[Action | str]:
-    """What a typed line says to do: actions, and the words ``start`` and ``done``.
+    """Read a typed line as actions and the words ``start`` and ``done``, in order.
 
     Raises:
         InputError: a part of it cannot be read as a whole, or names what is not there; says which,
@@ -97,7 +97,7 @@ def read_line(problem: Problem, line: str) -> list[Action | str]:
 
 
 def refusal(message: str) -> str:
-    """Why a move was refused, in words for people."""
+    """Return the reason why a move was refused, in words for people."""
     return _REFUSALS.get(message, message)
 
 
@@ -124,7 +124,7 @@ def _read_part(problem: Problem, part: str) -> list[Action | str]:
 
 
 def _left_over(said: str, piece: str, direction: str, times: int) -> str:
-    """Why words do not all belong to a move; '' if they do.
+    """Return a complaint about words that do not belong to a move; '' if all belong to it.
 
     Args:
         said: the words, in small letters.

@@ -65,7 +65,7 @@ _Word = Annotated[str, pydantic.AfterValidator(_word)]
 
 
 class Landmark(Record):
-    """One piece of a puzzle file.
+    """A piece in a puzzle file.
 
     Attributes:
         geom_nr: its number, from 1.
@@ -270,7 +270,7 @@ def optimal_length(config: Config) -> int | None:
 
 
 def disagreements(config: Config, optimal: int | None) -> list[str]:
-    """What a file says of its puzzle that is not so, or cannot be checked, and what is right.
+    """Return a file's wrong or unverifiable statements about its puzzle, with corrections.
 
     Args:
         config: the puzzle.

@@ -34,7 +34,7 @@ from sightplan.model import InputError, Plan, PlanningStatus, Problem, param
 
 COLOURS = ('red', 'green', 'blue', 'yellow')
 SHAPES = ('cube', 'pyramid', 'sphere', 'cylinder')
-"""Of the experiments of the paper: 16 geoms."""
+"""Shapes in the paper's experiments; with the colours they give 16 geoms."""
 
 _TRIES = 1000
 _VAIN_SEEDS = 200
@@ -42,7 +42,7 @@ _VAIN_SEEDS = 200
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the puzzles are like."""
+    """Settings of the generator: kind, size and pieces of puzzles, and range of plan lengths."""
 
     tiles: bool = param(False, 'numbered tiles, all but one cell full, instead of geoms')
     size: int = param(4, 'cells a side', low=SMALLEST, high=LARGEST)

@@ -34,7 +34,7 @@ FORMAT_ERRORS = {
 
 COLOURS = ('green', 'red', 'blue', 'yellow')
 SHAPES = ('cube', 'sphere', 'pyramid', 'cylinder')
-"""Those of the paper's boards."""
+"""Shapes of the pieces on the paper's boards."""
 
 _SOLUTION = re.compile(r'solution\s*:')
 _CELL = re.compile('[a-z][0-9]{1,2}')
@@ -53,7 +53,7 @@ class Placed:
     shape: str
 
     def __str__(self) -> str:
-        """As it stands in an answer."""
+        """Return the item in the form in which answers write it."""
         return f'{self.cell} {self.colour} {self.shape}'
 
     @property
@@ -64,7 +64,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What an item may say.
+    """Board size, colours and shapes that an item of an answer may name.
 
     Attributes:
         size: of the board [cells a side].
@@ -79,7 +79,7 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """What was read.
+    """Items read from an answer, and counts of format errors.
 
     Attributes:
         placed: items that are right in form.
@@ -94,7 +94,7 @@ class Items:
 
 def read_scene(text: str, atoms: Iterable[Atom], truncated: bool = False,
                ) -> dict[Atom, bool] | None:
-    """What a reply that lists a whole board says about atoms.
+    """Return the truth values of atoms according to a reply that lists a whole board.
 
     Whether a piece is on a cell, and whether a cell is empty, follow from the items: what is not
     listed is not there. Items about other pieces say which cells are taken.
@@ -120,7 +120,7 @@ def read_scene(text: str, atoms: Iterable[Atom], truncated: bool = False,
 
 
 def vocabulary_of(pieces: Iterable[str]) -> Vocabulary:
-    """What an item may say about a board of any size with these pieces on it, and others.
+    """Return a vocabulary for boards of any size: the default words and those of the pieces.
 
     Args:
         pieces: names such as ``light_blue_prism`` and ``tile_5``.

@@ -50,7 +50,7 @@ OBJECTS = ('cube', 'pyramid', 'sphere', 'cylinder', 'cone', 'prism', TILE)
 
 FLAT_SHAPES = {'square': 'cube', 'circle': 'sphere', 'triangle': 'pyramid', 'hexagon': 'cylinder',
                'semicircle': 'cone', 'diamond': 'prism'}
-"""What shapes are called in flat pictures, and what they stand for."""
+"""Solid shape that each name of a flat shape stands for."""
 
 REPAIRS = ('marker', 'separators', 'plural', 'colour_filler', 'tile_number', 'verb', 'command',
            'bare', 'two_word_colour')
@@ -59,8 +59,11 @@ NO_MARKER, NO_COMMAND, NO_OBJECT = 'no_marker', 'no_command', 'no_object'
 NO_COLOUR, NO_DIRECTION, ABSENT = 'no_colour', 'no_direction', 'absent'
 NOT_A_MOVE = 'not_a_move'
 REASONS = (NO_MARKER, NO_COMMAND, NO_OBJECT, NO_COLOUR, NO_DIRECTION, ABSENT, NOT_A_MOVE)
-"""Why there is no move: no mark; no command word; no object; no colour, of a tile no number; no
-direction; no such piece on the board; a command other than ``move``."""
+"""Reasons why a command gives no move.
+
+In order: no mark; no command word; no object; no colour, or for a tile no number; no direction;
+no such piece on the board; a command other than ``move``.
+"""
 
 COUNTS = {word: number for number, word in enumerate(
     ('one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine'), start=1)}
@@ -93,7 +96,7 @@ _ACTION_LINE = re.compile(r'\n[^\w\n]*actions?\W+move\b', re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What a reply says to do.
+    """A command read from a reply.
 
     Attributes:
         verb: ``start``, ``move``, ``done``, ``reset``; '' for none.
@@ -133,7 +136,7 @@ class Command:
 
 
 def read_reply(reply: str, strict: bool = False, flat: bool = True) -> Command:
-    """What a model's reply says to do.
+    """Read the command in a model's reply.
 
     Args:
         reply: its text, in any form.
@@ -154,7 +157,7 @@ def read_reply(reply: str, strict: bool = False, flat: bool = True) -> Command:
 
 
 def read_command(line: str) -> Command:
-    """What a line without a mark says to do, read as a reply is: commas separate nothing.
+    """Read the command in a line without a mark by the rules for replies; commas separate nothing.
 
     Words that belong to nothing are passed over; ``by_hand`` refuses them in what people type.
     """
@@ -246,7 +249,7 @@ def _spaced(text: str) -> str:
 
 
 def _after(pattern: re.Pattern[str], text: str) -> str | None:
-    """What follows the last match, without a description; None without a match."""
+    """Return the text after the last match, up to a description; None without a match."""
     ends = [found.end() for found in pattern.finditer(text)]
     return _DESCRIPTION.split(text[ends[-1]:], maxsplit=1)[0] if ends else None
 
@@ -323,7 +326,7 @@ def _number(word: str) -> int | None:
 
 
 def _times(words: Sequence[str], direction: str, taken: frozenset[int]) -> int:
-    """How often to move: the first digit or number word that is no tile's number."""
+    """Return the count of moves: the first digit or number word that is no tile's number, or 1."""
     last = next((at for at, word in enumerate(words) if direction and direction in word), 0)
     for at, word in enumerate(words[:last + _AFTER_DIRECTION + 1]):
         if at not in taken and (word in COUNTS or re.fullmatch('[1-9]', word)):
@@ -356,7 +359,7 @@ def _first_good(texts: Iterator[tuple[tuple[str, ...], str]]) -> Command | None:
 
 def _repaired_texts(reply: str, text: str, after: str | None, flat: bool,
                     ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What may be a command, by the repairs that it takes.
+    """Yield pairs of repairs and a text that may be a command, the least repaired first.
 
     Args:
         reply: without description, with its line breaks.

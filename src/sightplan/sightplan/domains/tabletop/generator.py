@@ -23,7 +23,7 @@ VAIN_SEEDS = 200  # so many in a row without a problem that is wanted: there are
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the problems are like."""
+    """Settings of the generator: the length of the plans."""
 
     horizon: str = param('short', 'how long the plans are: short, medium or long',
                          choices=('short', 'medium', 'long'))
@@ -31,7 +31,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a split is drawn.
+    """Rules by which the problems of a split are drawn.
 
     Attributes:
         settings: of its problems.
