@@ -1,4 +1,4 @@
-"""What a method that does samples is, and what it may see and do.
+"""The contract of a method that does samples, and what such a method may see and do.
 
 The module of a method (``agent.policy``) says that it does samples by a class ``Answerer`` with
 the class attributes below (``AnswererBase`` has them with their usual values). Its settings are
@@ -20,7 +20,7 @@ from sightplan.model.sample import Sample, SampleReply
 
 
 class SampleTruth(Protocol):
-    """The truth about samples: for scoring and the answerer ``oracle`` only."""
+    """The truth about samples, only for scoring and the answerer ``oracle``."""
 
     def reply(self, sample: Sample) -> SampleReply:
         """The reply that says what is true, in the form that the suite reads."""

@@ -1,7 +1,7 @@
-"""What methods ask for: questions about atoms, the things in a picture, plans.
+"""Functions with which methods ask about atoms, for the things in a picture, and for plans.
 
-Each is a function over the tools of a method (``sightplan.agent.context``), so that it is there
-once for episodes, samples and the agent on ROS.
+Each works on the tools of a method (``sightplan.agent.context``), so that episodes, samples and
+the agent on ROS share it.
 """
 
 from __future__ import annotations

@@ -45,15 +45,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a model is asked, for the records of an episode; nothing of it is shown to the model.
+    """The reason for asking a model, kept in an episode's records and never shown to the model.
 
     Attributes:
-        purpose: metrics keep the purposes of yes/no questions apart.
-        expected: what the policy expects each answer to be, None where it expects nothing; empty
-            if it expects nothing of any.
+        purpose: purpose of yes/no questions, by which metrics keep them apart.
+        expected: the answer that the policy expects to each question, None where it expects none;
+            empty if it expects no answer at all.
         action: the action whose preconditions or effects are asked for.
-        memory: what the words around the questions say of earlier attempts.
-        prompt: name and hash of these words.
+        memory: text about earlier attempts in the words around the questions.
+        prompt: name and hash of the words around the questions.
     """
 
     purpose: AskPurpose = AskPurpose.LOOK
@@ -78,7 +78,7 @@ class AskedModel(Protocol):
 
     @property
     def traits(self) -> Traits:
-        """What is known of it before it is asked."""
+        """The properties of the model that are known before it is asked."""
 
     @property
     def name(self) -> str:
@@ -104,11 +104,11 @@ class AskedModel(Protocol):
 
 
 class Context(Protocol):
-    """What a method works with; the run implements it."""
+    """The tools of a method; the run implements them."""
 
     @property
     def rng(self) -> random.Random:
-        """Random numbers of this task, seeded by the run and by what the method is told."""
+        """Random numbers of this task, seeded by the run and by what the method is given."""
 
     @property
     def answering_model(self) -> str:
@@ -147,13 +147,13 @@ class Context(Protocol):
 
 
 class WorldContext(Context, Protocol):
-    """What a policy works with in one episode: the tools of every method, and a world."""
+    """The tools of a policy in one episode: those of every method, and a world."""
 
     @property
     def spec(self) -> EpisodeSpec:
         """The episode, without its id; its problem has no initial state (``Problem.for_agent``).
 
-        Nor has it a goal where that is shown as a picture, before ``adopt_goal``.
+        A goal that is shown as a picture is missing, too, until ``adopt_goal``.
         """
 
     @property

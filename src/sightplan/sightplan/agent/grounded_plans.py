@@ -39,9 +39,9 @@ READER = ('who says what the instruction wants: words, a small reader of plain i
           "model, the run's model, which is shown the things by number")
 """The setting ``reader`` of methods that are given an instruction."""
 TRIES = 'how often the model is asked for the goal, where a reply cannot be used (reader=model)'
-"""Their setting ``proposals``."""
+"""The setting ``proposals`` of methods that are given an instruction."""
 SEARCH = 'optimal'
-"""How plans are searched."""
+"""The planner's search mode."""
 SURFACE, _CONTAINER, _THING = 'surface', 'container', 'thing'
 _TYPES: Mapping[str, str] = {
     'tray': SURFACE, 'plate': SURFACE, 'bowl': _CONTAINER, 'crate': _CONTAINER,
@@ -108,16 +108,16 @@ class Staged:
 
 def staged(stages: Sequence[Stage], seen: Sequence[Instance],
            known_open: Mapping[str, bool] | None = None) -> Staged:
-    """What stages want of the things that are seen, in the words of the domain.
+    """Return the goals of stages over the instances in a picture, as a problem of the domain.
 
     Args:
         stages: each is to hold before the next one is begun.
         seen: all instances in the picture.
-        known_open: drawers of which it is known whether they stand open.
+        known_open: whether a drawer stands open, by name, where that is known.
 
     Raises:
-        InputError: something is to be put where nothing can be put, or what cannot be opened is
-            to be opened or closed.
+        InputError: a stage puts something where nothing can be put, or opens or closes what
+            cannot be opened.
     """
     types = {one.name: _TYPES.get(one.category, _THING) for one in seen}
     names = {name for stage in stages for pair in stage.placements for name in pair}
@@ -142,10 +142,12 @@ def staged(stages: Sequence[Stage], seen: Sequence[Instance],
 
 
 def believed(seen: Sequence[Instance], stages: Sequence[Stage]) -> tuple[Instance, ...]:
-    """What is there, where stages are right about what they are about.
+    """Return the instances that are taken to be there, given that the stages are right.
 
-    What they use as a place is the likeliest place, and a drawer if they open or close it: whoever
-    speaks of one knows of one. What they do not speak of and is more likely nothing is left out.
+    An instance that stages open or close keeps only its categories that are drawers; one that they
+    use as a place keeps only its categories that are places; both keep all if they have no such
+    category. Any other instance is left out if its probabilities sum to less than 0.5, unless a
+    stage moves it.
     """
     drawers = {stage.drawer for stage in stages}
     places = {place for stage in stages for _, place in stage.placements}
@@ -175,12 +177,16 @@ def _goal(stage: Stage, types: Mapping[str, str]) -> tuple[Literal, ...]:
 
 
 def primitive_of(action: Action) -> Primitive:
-    """What an action of the domain does: ``place-in`` places."""
+    """Return the primitive of an action of the domain: that of ``place-in`` is ``place``."""
     return Primitive(action.name.partition('-')[0])
 
 
 def place_of(action: Action, about: Instance) -> Region:
-    """Where in the picture an action is done: what is placed, in the middle of its place's box."""
+    """Return the region of an action in the picture.
+
+    That is the middle of the place's box, a point, if something is placed, else the instance's
+    region.
+    """
     if primitive_of(action) is Primitive.PLACE:
         return Region(Form.POINT, (about.region.centre,))
     return about.region

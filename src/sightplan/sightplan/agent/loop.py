@@ -359,10 +359,11 @@ class _AskedAbout:
 
 
 def _expected(queries: Sequence[Query[Any]], reason: Reason) -> tuple[bool | None, ...]:
-    """What is expected of each answer to yes/no questions; empty for other queries.
+    """Return the expected answer to each yes/no question; empty for other queries.
 
     Raises:
-        InputError: there are both, which records keep apart, or another number of expectations.
+        InputError: the queries are yes/no questions and others, which records keep apart; or
+            questions and expectations differ in number.
     """
     questions = sum(isinstance(query, YesNo) for query in queries)
     if not questions:
@@ -421,10 +422,10 @@ _MAY_STOP = (Stop, type(None))
 
 
 def _returned(policy: Policy, method: str, value: T, kinds: tuple[type, ...]) -> T:
-    """What a method of a policy returned.
+    """Return the value that a policy's method returned, after a check of its type.
 
     Raises:
-        InputError: it is of no kind that it may be of; names class, method and these kinds.
+        InputError: the value is of none of ``kinds``; names class, method and kinds.
     """
     if isinstance(value, kinds):
         return value

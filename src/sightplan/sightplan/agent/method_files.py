@@ -1,4 +1,4 @@
-"""What a method reads of a domain and of files of its own, checked before the first episode.
+"""The files that a method reads, its own and a domain's, checked before the first episode.
 
 A method that reads such files has a class attribute ``files``, an instance of a subclass of
 ``MethodFiles``; one without it reads none.

@@ -1,4 +1,4 @@
-"""What a method (policy) is, and what it may see and do.
+"""The contract of a method (policy), and what a method may see and do.
 
 A method is one module ``sightplan.agent.methods.<name>``, or an entry point of the group
 ``sightplan.methods``, holding a frozen settings dataclass ``Settings`` and a class for each kind
@@ -156,7 +156,7 @@ class PolicyBase:
 
 
 class Planless(PolicyBase):
-    """What policies without plan, questions and memory have in common."""
+    """The base of policies without plan, questions and memory."""
 
     remaining = 0
 
@@ -164,7 +164,7 @@ class Planless(PolicyBase):
         """Take no settings."""
 
     def begin(self, context: WorldContext) -> Stop | None:
-        """Nothing to prepare."""
+        """Prepare nothing."""
         return None
 
     def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:

@@ -1,4 +1,4 @@
-"""How samples are put to a model: functions over the tools of a method (``Context.asking``).
+"""Functions that put samples to a model, over the tools of a method (``Context.asking``).
 
 The suite's words around a sample, and how it reads a reply, come with the sample
 (``Sample.task``).
@@ -39,7 +39,7 @@ from sightplan.queries.choose import compare
 from sightplan.queries.marks import numbered
 
 _GREY = np.full((480, 480, 3), 128, np.uint8)
-"""What a blind method shows to a model that replies to pictures only."""
+"""The grey picture that a blind method shows to a model that replies to pictures only."""
 _ONCE = PointerSettings(max_askings=1)
 
 
@@ -229,7 +229,7 @@ def yes_no_prompt(name: str, domain: str) -> GroundingPrompt:
 
 
 def task_of(sample: Sample) -> SampleTask:
-    """What a sample's suite offers for it.
+    """Return what a sample's suite offers for the sample: its prompts and readers of replies.
 
     Raises:
         InputError: the sample was not handed to a method.

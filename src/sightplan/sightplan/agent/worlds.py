@@ -1,4 +1,4 @@
-"""What the rules of an episode change about a world: each rule is a wrapper around a world.
+"""The rules of an episode that change a world: each rule is a wrapper around a world.
 
 A wrapper is a ``World`` itself and passes on what it does not change, so that wrappers stack. The
 rules are in the ``EpisodeSpec`` that ``reset`` is given. ``with_rules`` stacks all of them; the

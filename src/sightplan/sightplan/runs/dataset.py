@@ -1,4 +1,4 @@
-"""What readers of data from a user's disk have in common: entries, what is skipped, pictures.
+"""Functions for readers of a user's data files: entries, skipped entries and pictures.
 
 A reader goes through the entries of a file (``entries_of``), checks each (``checked``, ``below``),
 and notes what cannot be used with file, reason and remedy (``Unusable``, ``skip``). One unusable
@@ -27,11 +27,11 @@ from sightplan.model.sample import Picture
 Size = tuple[int, int]
 """Width and height of a picture [pixels]."""
 Skipped = dict[str, str]
-"""What cannot be used: ``file`` (with the line), ``reason``, and ``id`` where it is known."""
+"""An unusable entry: ``file`` (with the line), ``reason``, and ``id`` where it is known."""
 Entry = tuple[str, Any, str]
 """Place (file and line, or file and number), content, and why it is not JSON ('' if it is)."""
 MOST_ENTRIES = 1_000_000
-"""Of one file."""
+"""The most entries that are read from one file."""
 T = TypeVar('T')
 
 
@@ -47,12 +47,15 @@ class Unusable(Exception):
 
 
 def skip(where: str, reason: str, name: str = '') -> Skipped:
-    """What is noted of an entry that cannot be used; ``name`` is its id, '' if it has none."""
+    """Return the record of an unusable entry; ``name`` is the entry's id, '' if it has none."""
     return {'file': where, **({'id': name} if name else {}), 'reason': reason}
 
 
 def reason_of(error: Exception, where: str) -> str:
-    """What an error says without the place, which stands beside it; several lines become one."""
+    """Return an error's message as one line, without the prefix ``where``.
+
+    An error without a message gives the name of its type.
+    """
     return '; '.join(line.removeprefix(f'{where}: ') for line in str(error).splitlines()) or (
         type(error).__name__)
 
@@ -64,7 +67,7 @@ def with_ids(skipped: Iterable[Skipped]) -> list[Skipped]:
 
 
 def unusable_ids(skipped: Iterable[Skipped]) -> dict[str, str]:
-    """Why entries cannot be used, by their ids."""
+    """Return file and reason of each unusable entry by its id; entries without id are left out."""
     return {one['id']: f'{one["file"]}: {one["reason"]}' for one in skipped if 'id' in one}
 
 

@@ -14,11 +14,11 @@ I = TypeVar('I', bound=Item)  # noqa: E741
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """How a walk ended.
+    """The end of a walk.
 
     Attributes:
-        interrupted: whether it was broken off before the last item.
-        stopped_by: by what, with the remedy (such as a spending cap); '' for a person.
+        interrupted: whether the walk ended before its last item.
+        stopped_by: what ended it early, with the remedy (such as a spending cap); '' for a person.
     """
 
     interrupted: bool = False
@@ -26,7 +26,7 @@ class Walked:
 
 
 WALKED = Walked()
-"""To the end."""
+"""The end of a walk that made all of its items."""
 
 
 def singly(items: Sequence[I]) -> Iterable[Sequence[I]]:

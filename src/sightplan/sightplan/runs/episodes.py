@@ -171,7 +171,10 @@ def episode_scorer(truth: TruthSource | None, suite: Suite | None) -> EpisodeSco
 
 
 def scored_by(suite: Suite | None) -> tuple[str, Measures, Details | None]:
-    """How a suite's episodes are scored, as ``metrics.score`` takes it; None: of no suite."""
+    """Return name, measures and details of a suite, as ``metrics.score`` takes them.
+
+    Without a suite these are '', the usual measures of episodes, and None.
+    """
     if suite is None:
         return '', episode_measures, None
     return (suite.name, suite.episode_measures,
@@ -276,7 +279,7 @@ class EpisodeRunner:
                                              if recorder is not None))
 
     def batches(self, missing: Sequence[EpisodeSpec]) -> Iterable[Sequence[EpisodeSpec]]:
-        """One episode after another."""
+        """Return the missing episodes in batches of one."""
         return singly(missing)
 
     def make(self, batch: Sequence[EpisodeSpec], cancelled: Callable[[], bool]) -> Sequence[Line]:
@@ -331,7 +334,7 @@ class BeliefForwarder:
 
 
 class _NoGrounder:
-    """For methods that ask nothing, so that no model need be loaded."""
+    """Stands in for the model of methods that ask nothing, so that no model is loaded."""
 
     name = ''
     usage = None
@@ -343,7 +346,7 @@ class _NoGrounder:
 
 
 class _NoPlanner:
-    """For methods without a symbolic planner, so that none need be started."""
+    """Stands in for the planner of methods that do not plan, so that no planner is started."""
 
     def plan(self, task: PlanningTask, timeout_s: float) -> PlanningResult:
         raise PlannerError('this method was not expected to plan '
@@ -357,7 +360,7 @@ def _goal_reached(spec: EpisodeSpec, truth: TruthSource) -> Callable[[], bool]:
 
 def _privileged(spec: EpisodeSpec, truth: TruthSource, domain: Domain,
                 ) -> PrivilegedSource | None:
-    """Who tells what is out of view: for the loop alone."""
+    """Return the loop's source of facts that are out of view; None if none are provided."""
     if spec.privileged is Privileged.NONE:
         return None
     return FactsFromTruth(truth, spec, domain.worth_asking(spec.problem))

@@ -94,9 +94,11 @@ class Handed:
 
 
 def _loader(picture: Picture) -> Callable[[], NDArray[np.uint8]]:
-    """What loads a picture for a method; a file that cannot be read costs its own samples alone.
+    """Return a function that loads a picture for a method.
 
-    A suite that loads its pictures otherwise says by an InputError that its data are wrong.
+    For a picture file it raises InfrastructureError if the file cannot be read, so that only the
+    samples of this picture fail. A picture without a file is loaded by the suite's own function,
+    whose InputError passes through and means that the suite's data are wrong.
     """
     if picture.file is None:
         return picture.load
@@ -110,7 +112,7 @@ def _loader(picture: Picture) -> Callable[[], NDArray[np.uint8]]:
 
 
 class _Task:
-    """What a suite offers for a sample; contract in ``SampleTask``."""
+    """A suite's prompts and readers for one sample; implements ``SampleTask``."""
 
     def __init__(self, handed: Handed, plan: SamplePlan, sample: Sample) -> None:
         self._handed, self._plan, self._sample = handed, plan, sample

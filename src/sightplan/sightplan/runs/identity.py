@@ -1,4 +1,4 @@
-"""What a run of episodes depends on, and what is noted about each start of a run."""
+"""The identity of a run of episodes, and the record of each start of a run."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def problems_sha256(domain: Domain, pairs: Sequence[tuple[str, Problem]]) -> str
 
 
 _HASHES: dict[tuple[Any, ...], tuple[tuple[Problem, ...], str]] = {}
-"""Of problems that were hashed before: cells of a sweep share them, and hashing takes long."""
+"""Hashes of problems, kept because cells of a sweep share problems and hashing is slow."""
 _MOST_HASHES = 64
 
 
@@ -114,7 +114,7 @@ def _method_identity(settings: RunSettings, domain: Domain, model: str | None) -
 
 
 def session(settings: RunSettings) -> dict[str, Any]:
-    """What is noted about one start of a run: time, provenance, settings."""
+    """Return the record of one start of a run: time, provenance and settings."""
     return {
         'started': datetime.datetime.now(datetime.UTC).isoformat(timespec='seconds'),
         **provenance(),

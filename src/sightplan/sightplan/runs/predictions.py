@@ -107,7 +107,7 @@ def _problems(suite: Suite, data: Path | None) -> Mapping[str, tuple[Domain, Pro
 
 
 def _place(suite: Suite, data: Path | None) -> str:
-    """Where the items come from, for messages."""
+    """Return the source of the items as messages name it: the suite or the folder of data."""
     return f'suite {suite.name}' if data is None else str(data)
 
 

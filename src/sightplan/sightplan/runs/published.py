@@ -17,13 +17,13 @@ class Published(Record):
     """One published number.
 
     Attributes:
-        where: what it is of: domain, method, split, failure_probability, as far as they matter.
-        model: as the paper calls it.
-        measure: name of a measure, or of what else is compared.
+        where: the settings that matter of domain, method, split and failure_probability.
+        model: the paper's name of the model.
+        measure: name of a measure, or of another value that is compared.
         value: the number.
-        sem: its standard error as printed, None where there is none.
-        n: number of items, None where it is not told.
-        source: table or figure it stands in.
+        sem: its standard error as printed, None where the paper prints none.
+        n: number of items, None where the paper does not say.
+        source: the paper's table or figure with the number.
     """
 
     where: dict[str, str | float]
@@ -84,7 +84,7 @@ class PublishedNumbers:
         return tuple(dict.fromkeys(row.model for row in self._rows))
 
     def model_name(self, model: str) -> str | None:
-        """What the paper calls a model, None if it has no number of it.
+        """Return the paper's name of a model, None if the paper has no number for it.
 
         Args:
             model: the paper's name, or one of ``aliases`` in published.json, such as that of a

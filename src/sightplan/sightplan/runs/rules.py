@@ -13,7 +13,7 @@ from sightplan.runs.suite_finding import load_suite, suite_for
 from sightplan.runs.suite_rules import EPISODES, SAMPLES
 
 DEFAULT_MAX_ACTIONS = 20
-"""Of an episode that no suite has a rule for."""
+"""Budget of actions of an episode that no suite has a rule for."""
 
 
 def suite_of(settings: RunSettings, domain: Domain) -> Suite | None:
@@ -57,7 +57,11 @@ def stops_at_goal(settings: RunSettings, suite: Suite | None, domain: str, split
 
 def privileged(settings: RunSettings, suite: Suite | None, domain: str, split: str,
                ) -> Privileged:
-    """When facts about what is out of view are provided: as set, else as the suite grants it."""
+    """Return when facts about what is out of view are provided.
+
+    The setting decides; if it is ``suite``, the suite's rule does, and without a rule the policy
+    gets no facts.
+    """
     if settings.privileged != 'suite':
         return Privileged(settings.privileged)
     return suite.privileged(domain, split) if covers(suite, domain, split) else Privileged.NONE
@@ -97,11 +101,11 @@ def of_run(settings: RunSettings, suite: Suite | None, domain: str, splits: Iter
 
 
 def of_suite(name: str, suite: Suite | None, domain: str, method: str, split: str) -> Any:
-    """What a suite rules for the episodes of a method, None if it says nothing about the split.
+    """Return a suite's rule for the episodes of a method, None if it has no rules for the split.
 
     Args:
         name: one of ``RULES``.
-        suite: None for none.
+        suite: the suite; None for none.
         domain: for example ``blocksworld``.
         method: for example ``ground``.
         split: for example ``simple``.

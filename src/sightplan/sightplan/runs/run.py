@@ -74,10 +74,10 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
 
 
 def specify(settings: RunSettings) -> Plan:
-    """What a run consists of: samples if its split is one of samples, else episodes.
+    """Return the plan of a run: of samples if its split is one of samples, else of episodes.
 
     Raises:
-        InputError: the settings name something that is not there.
+        InputError: the settings name something that does not exist.
     """
     suite = _samples(settings)
     if suite is None:

@@ -40,7 +40,7 @@ from sightplan.runs.work import closing
 from sightplan.vlm.api import check_backend, make_checked_backend
 
 _SAMPLE, _CLUSTER = 'sample', 'cluster'
-"""What a model was asked about: a sample, or all samples of a cluster (their picture)."""
+"""Kinds of subjects that a model is asked about: a sample, or the picture of a cluster."""
 
 
 class BatchTruth(Protocol):
@@ -244,14 +244,14 @@ class _AskedAbout:
 
 
 class ModelPerDomain:
-    """A model of which each domain has its own, as one."""
+    """Presents the models of several domains as one model, see ``use``."""
 
     def __init__(self, models: Mapping[str, Model]) -> None:
         self._models = models
         self.current: Model = next(iter(models.values()))
 
     def use(self, domain: str) -> None:
-        """What follows is about a domain."""
+        """Switch to the model of a domain; an unknown domain, or '', changes nothing."""
         self.current = self._models.get(domain, self.current)  # questions in words have none
 
     @property

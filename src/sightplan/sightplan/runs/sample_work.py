@@ -202,10 +202,9 @@ class SampleRunner:
             'p_right': reply.probability, 'truth': truth, 'details': sample.details}
 
     def _scored(self, sample: Sample, truth: Any, reply: SampleReply) -> tuple[Line, str]:
-        """What ``score_reply`` gives, and why the sample is not scored; '' if it is.
+        """Return the line of ``score_reply``, and why the sample is not scored, '' if it is.
 
-        An exception that nobody expected, in a suite or because of a reply, costs this sample
-        alone.
+        An unexpected exception while a reply is read or scored leaves only this sample unscored.
         """
         error = reply.error
         if not error:
@@ -235,7 +234,7 @@ class SampleRunner:
         return self._tools.answered_by(sample) or self._current_model
 
     def guess(self, sample: Sample) -> SampleReply:
-        """What a guess about a sample of the plan comes to."""
+        """Return a random reply to a sample of the plan, drawn with the run's seed."""
         return random_reply(self._suite, sample, self._settings.seed)
 
     def before(self, line: Line) -> None:

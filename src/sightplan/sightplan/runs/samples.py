@@ -59,14 +59,14 @@ UNKNOWN_WORDS = 'unknown_words'
 
 
 def read_reply(suite: Suite, sample: Sample, reply: SampleReply) -> tuple[Any, str]:
-    """What a suite reads from a reply.
+    """Return the answer that a suite reads from a reply.
 
-    A suite is never shown what a model thinks before it answers.
+    The suite gets the text of a reply without the model's thoughts.
 
     Returns:
-        the answer, plain JSON data, None if it cannot be read; and why not, '' if it can. Where a
-        place was asked for and the backend read it, these are its regions; of other data it is
-        what the suite makes of them.
+        the answer as plain JSON data, None if it cannot be read; and why not, '' if it can. The
+        answer is the list of regions where the backend read regions, what ``Suite.compose`` makes
+        of the reply's data where it has some, else what ``Suite.read`` gives for its text.
     """
     if reply.unread:
         return None, reply.unread
@@ -201,7 +201,7 @@ class SamplePlan:
         return tuple(dict.fromkeys(sample.domain for sample in self.items if sample.domain))
 
     def truth(self, sample: Sample) -> Any:
-        """What is true; for scoring and the oracle."""
+        """Return the truth about a sample; only for scoring and the oracle."""
         return self._of[sample.id].truth(sample.id)
 
     def truth_source(self, sample: Sample) -> TruthSource | None:
@@ -209,11 +209,11 @@ class SamplePlan:
         return self._of[sample.id].truth_source(sample)
 
     def mask_source(self, sample: Sample) -> MaskSource | None:
-        """Where things are in a sample's picture; for the backend ``noisy_locator``."""
+        """Return the source of masks of a sample's picture, for the backend ``noisy_locator``."""
         return self._of[sample.id].mask_source(sample)
 
     def preference_source(self, sample: Sample) -> PreferenceSource | None:
-        """Which of two subjects is the better one; for the backend ``noisy_critic``."""
+        """Return the source of true preferences of a sample, for the backend ``noisy_critic``."""
         return self._of[sample.id].preference_source(sample)
 
     def shown(self, sample: Sample, swap: bool, neutral: bool) -> Sample:
@@ -302,7 +302,7 @@ def _asks_for_text(sample: Sample) -> bool:
 
 
 def shared(sample: Sample) -> tuple[str, str]:
-    """What the samples of a batch have in common."""
+    """Return cluster and domain of a sample, which all samples of a batch share."""
     return sample.cluster, sample.domain
 
 
@@ -378,7 +378,10 @@ def _made(suite: Suite, split: str, options: Mapping[str, Any]) -> Samples:
 
 
 def _place(suite: Suite, error: Exception) -> str:
-    """Where in a suite's own files an exception came from: `` at photos.py:18``."""
+    """Return the line in a suite's own files that raised an exception: `` at photos.py:18``.
+
+    The result is '' if no file of the suite is in the traceback.
+    """
     own = [frame for frame in traceback.extract_tb(error.__traceback__)
            if suite.folder in Path(frame.filename).resolve().parents]
     return f' at {Path(own[-1].filename).name}:{own[-1].lineno}' if own else ''
@@ -413,7 +416,7 @@ def _check_samples(suite: Suite, part: Samples) -> None:
 
 
 def _unusable(picture: Path) -> str:
-    """Why a file cannot be a picture, as far as the folder tells; '' if it can be one."""
+    """Return why a file cannot be a picture (empty or inaccessible); '' if it may be one."""
     try:
         return '' if picture.stat().st_size else 'is empty; put the picture there'
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What to run: the settings of a run, and what follows from them alone."""
+"""The settings of a run, and what follows from them alone."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from sightplan.vlm.api import (
 
 ALL_SPLITS = 'all'
 TOLD, PICTURED = 'told', 'pictured'
-"""How a method learns the goal: in words and atoms, or from a picture of it."""
+"""Ways in which a method learns the goal: in words and atoms, or from a picture of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What to run. ``check`` it before use; ``run`` does."""
+    """The settings of a run; call ``check`` before use, as ``run`` does."""
 
     suite: str = param('', 'Suite: a name or a folder; empty: the one that domain and split '
                        'belong to, if any')

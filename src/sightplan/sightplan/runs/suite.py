@@ -1,4 +1,4 @@
-"""What a suite is: the contract that runs, scores, reports and commands work with.
+"""The contract of a suite, with which runs, scores, reports and commands work.
 
 A suite of your own is one file with a class that inherits from ``Suite``, overrides what it has,
 and one object of it; everything else has a default. It is found as an entry point of the group
@@ -82,12 +82,12 @@ class Suite(Protocol):
 
     @property
     def folder(self) -> Path:
-        """Where its files are: here the folder of the module that defines its class."""
+        """The folder of the suite's files; by default that of the module that has its class."""
         return self.source.parent
 
     @property
     def source(self) -> Path:
-        """What a message names for it: here the file of the module that defines its class."""
+        """The path that messages name; by default the file that defines the suite's class."""
         return Path(inspect.getfile(type(self))).resolve()
 
     @property
@@ -97,7 +97,7 @@ class Suite(Protocol):
 
     @property
     def verbs(self) -> Verbs:
-        """What it changes about ``sightplan suite NAME``; here nothing."""
+        """The suite's changes to ``sightplan suite NAME``; none by default."""
         return Verbs()
 
     # --- items --------------------------------------------------------------------------------
@@ -230,9 +230,9 @@ class Suite(Protocol):
     # --- scoring ------------------------------------------------------------------------------
 
     def truth_regions(self, truth: Any) -> Sequence[Region]:
-        """Where the truth about a sample is in its picture, to be drawn beside a wrong answer.
+        """Return the regions of the true answer in the picture, drawn beside a wrong answer.
 
-        An area is its outline, as a closed trace. The default: nothing is known of it.
+        An area is given by its outline, as a closed trace. The default is no region.
         """
         return ()
 
@@ -247,13 +247,13 @@ class Suite(Protocol):
         return (Measure('correct', 'fraction of answers that are the truth', primary=True),)
 
     def score(self, sample: Sample, answer: Any, truth: Any, reply: SampleReply) -> Scored:
-        """What an answer is worth; here whether it is the truth.
+        """Score an answer; by default ``correct`` is 1 if it equals the truth, else 0.
 
         Args:
-            sample: that was asked.
-            answer: what ``read`` gave; None: the reply could not be read.
-            truth: what is true.
-            reply: with probabilities, if there are any.
+            sample: the sample that was asked.
+            answer: the result of ``read``; None: the reply could not be read.
+            truth: the truth about the sample.
+            reply: the reply, with probabilities if there are any.
         """
         right = answer is not None and answer == truth
         return Scored({'correct': float(right)},
@@ -276,11 +276,11 @@ class Suite(Protocol):
 
     def episode_details(self, problem: Problem, states: Sequence[State],
                         line: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What is kept of an episode's way, as plain JSON data; see ``EpisodeScorer``."""
+        """Return details of an episode's course as plain JSON data; see ``EpisodeScorer``."""
         return {}
 
     def summarise(self, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-        """What the summary of a run says besides its measures, as plain JSON data."""
+        """Return further content of a run's summary, besides its measures, as plain JSON data."""
         return {}
 
     # --- reporting ----------------------------------------------------------------------------
@@ -297,7 +297,7 @@ class Suite(Protocol):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What its items are: ``episodes``, ``samples``, or both in this order."""
+        """The kinds of the suite's items: ``episodes``, ``samples``, or both in this order."""
         return (*((EPISODES,) if self.domains else ()), *((SAMPLES,) if self.splits else ()))
 
     @property
@@ -364,7 +364,7 @@ class Suite(Protocol):
         return rules.stop_at_goal or (rule is not None and rule.stop_at_goal)
 
     def privileged(self, domain: str, split: str) -> Privileged:
-        """When the suite grants facts about what is out of view.
+        """Return when the suite grants facts about what is out of view.
 
         Raises:
             InputError: the suite has no such domain or split.
@@ -386,6 +386,6 @@ class Suite(Protocol):
         return next(measure for measure in self.measures(kind) if measure.primary)
 
     def published_splits(self, domain: str) -> frozenset[str]:
-        """Those splits of a domain of which the paper has numbers; none of another domain."""
+        """Return the splits of a domain that the paper has numbers for; none of other domains."""
         return (self.published.splits(domain).intersection(self.domains[domain].splits)
                 if domain in self.domains else frozenset())

@@ -30,11 +30,11 @@ _NO_ANSWERS = ('', ' \n', '...', '{', '[[', 'null', 'NaN', '<answer></answer>', 
 
 
 def violations(suite: Suite, options: Mapping[str, Any] | None = None) -> list[str]:
-    """What a suite does that its contract (``Suite``) forbids, in full sentences; [] for nothing.
+    """Return the ways in which a suite breaks its contract (``Suite``), as sentences; [] if none.
 
     Args:
         suite: the suite.
-        options: of its samples, such as the folder of their data.
+        options: options of its samples, such as the folder of their data.
 
     Raises:
         InputError: its samples cannot be made or loaded with these options.
@@ -111,7 +111,7 @@ def _of_samples(suite: Suite, part: Samples) -> Iterator[str]:
 
 
 def _of_domains(samples: Sequence[Sample]) -> Iterator[str]:
-    """What is wrong with the domains of questions, which a run loads, and with their atoms."""
+    """Yield the errors in the domains of questions, which a run loads, and in their atoms."""
     unusable: dict[str, str] = {}
     for sample in samples:
         asked = [*([sample.question] if sample.question is not None else []), *sample.questions]
@@ -145,7 +145,7 @@ def _of_picture(picture: Picture) -> Iterator[str]:
 
 
 def _of_scores(suite: Suite, parts: Sequence[Samples]) -> Iterator[str]:
-    """What is wrong with reading and scoring: of the truth, of guesses and of no answers."""
+    """Yield the errors in reading and scoring true replies, guesses and replies without answer."""
     lines = []
     for part in parts:
         for number, sample in enumerate(part.items[:_MOST_SAMPLES]):

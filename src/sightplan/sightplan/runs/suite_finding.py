@@ -23,7 +23,7 @@ from sightplan.runs.suite_rules import SAMPLES
 
 GROUP = 'sightplan.suites'
 _OBJECT = 'suite'
-"""What a Python file calls its suite."""
+"""The name of the suite object in a Python file."""
 T = TypeVar('T')
 
 
@@ -65,7 +65,7 @@ def _folder(name: str) -> plugins.Folder:
 
 
 def suite_reference(name: str) -> str:
-    """What finds a suite from any working directory: its name, or its path.
+    """Return a suite's name or absolute path, which finds it from any working directory.
 
     Args:
         name: one of ``suite_names()``, or the path of a folder or file.

@@ -46,7 +46,7 @@ class FolderSuite(Suite):
 
     @property
     def source(self) -> Path:
-        """What a message names for it: its folder."""
+        """The path that messages name: the suite's folder."""
         return self.folder
 
     @property
@@ -59,10 +59,10 @@ class FolderSuite(Suite):
         return (self.folder / f'{module}.py').is_file()
 
     def module(self, name: str) -> Any:
-        """One of its modules: ``scoring``, ``reading``, ``samples``, ...
+        """Return one of the suite's modules: ``scoring``, ``reading``, ``samples``, ...
 
         Raises:
-            InputError: there is none, or it cannot be imported; names file and reason.
+            InputError: the module is missing or cannot be imported; names file and reason.
         """
         try:
             found = self._found.module(name)
@@ -73,7 +73,7 @@ class FolderSuite(Suite):
         return found
 
     def _own(self, module: str, name: str, default: Any) -> Any:
-        """What a module calls ``name``; else the default."""
+        """Return a module's attribute ``name``; the default if module or attribute is missing."""
         return getattr(self.module(module), name, default) if self.has(module) else default
 
     @property

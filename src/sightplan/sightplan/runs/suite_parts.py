@@ -21,10 +21,10 @@ class Unread(Exception):
 
 
 def read_yes_no(text: str) -> bool:
-    """What a reply to a yes/no question says.
+    """Return the answer of a reply to a yes/no question: True for yes.
 
     Raises:
-        Unread: the reply is not clearly one of both.
+        Unread: the reply is neither clearly yes nor clearly no.
     """
     verdict = parse_yes_no(text)
     if verdict.says is None:
@@ -35,11 +35,11 @@ def read_yes_no(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What an answer was worth.
+    """The score of an answer.
 
     Attributes:
-        measures: by name; None: not scored in it.
-        cause: why it failed, None if it did not.
+        measures: value of each measure by name; None: the answer is not scored in it.
+        cause: why the answer failed, None if it did not.
     """
 
     measures: Mapping[str, float | None]
@@ -48,12 +48,12 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What a suite found in a folder of data.
+    """The result of a suite's check of a folder of data.
 
     Attributes:
-        counts: what is usable, by kind.
-        skipped: what is not: ``file`` and ``reason`` of each.
-        noted: what is usable, but says something that is not so, likewise.
+        counts: number of usable entries, by kind.
+        skipped: ``file`` and ``reason`` of each unusable entry.
+        noted: ``file`` and ``reason`` of each usable entry that states something untrue.
     """
 
     counts: Mapping[str, int]
@@ -156,15 +156,15 @@ class KnownState:
 
 @dataclass(frozen=True, slots=True)
 class Verbs:
-    """What a suite changes about ``sightplan suite NAME``; each is None if it changes nothing.
+    """A suite's changes to ``sightplan suite NAME``; a field that is None changes nothing.
 
     Attributes:
-        add_parsers: adds verbs of its own; given the ``add_subparsers`` object of argparse.
-        generate: does the verb ``generate`` instead; given the suite and the arguments, gives what
+        add_parsers: adds verbs of the suite; takes the ``add_subparsers`` object of argparse.
+        generate: replaces the verb ``generate``; takes the suite and the arguments, returns what
             ``--json`` prints and the exit code.
-        generate_arguments: dataclass of what the verb ``generate`` is given, if that is more.
-        score: does the verb ``score`` instead; likewise.
-        score_arguments: dataclass of what the verb ``score`` is given, if that is more.
+        generate_arguments: dataclass of the arguments of the verb ``generate``, if it has others.
+        score: replaces the verb ``score``; takes and returns the same as ``generate``.
+        score_arguments: dataclass of the arguments of the verb ``score``, if it has others.
     """
 
     add_parsers: Callable[[Any], None] | None = None

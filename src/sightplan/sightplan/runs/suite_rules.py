@@ -1,4 +1,4 @@
-"""What a suite rules for its episodes, and the file ``suite.yaml`` of a suite that is a folder."""
+"""The rules of a suite for its episodes, and the file ``suite.yaml`` of a suite in a folder."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from sightplan.model import Privileged
 from sightplan.model.reading import Record
 
 EPISODES, SAMPLES, BOTH = 'episodes', 'samples', 'both'
-"""What the items of a suite are."""
+"""The kinds of items that a suite may have."""
 ALL_SAMPLES = 'samples'
-"""In place of a split: all splits of samples, also where a suite has episodes, too."""
+"""Stands for all splits of samples in place of a split, also in a suite with episodes."""
 
 Goal = Literal['told', 'pictured']
 
@@ -81,7 +81,7 @@ class DomainRules(Record):
                                  f'{", ".join(self.splits)})')
 
     def rule(self, method: str) -> MethodRules | None:
-        """What differs for a method, None for nothing."""
+        """Return the rules that differ for a method, None if none do."""
         return next((rule for rule in self.method_rules if method in rule.methods), None)
 
 

@@ -124,15 +124,15 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
 
 
 def causes_of(lines: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """How often scored samples went wrong for each cause, the most frequent first."""
+    """Return the number of wrong scored samples for each cause, the most frequent first."""
     return dict(Counter(str(line['cause']) for line in lines
                         if scored(line) and line.get('cause')).most_common())
 
 
 def replies_read(lines: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
-    """How many replies in scored lines could be read, and how many there are.
+    """Count the replies in scored lines: those that could be read, and all of them.
 
-    A sample has one; an episode has its answers to questions and its proposals.
+    A sample has one reply; an episode has its answers to questions and its proposals.
     """
     read = every = 0
     for line in lines:
@@ -152,7 +152,7 @@ def replies_read(lines: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
 
 
 def why_useless(summary: Mapping[str, Any]) -> str:
-    """Why the scores of a run that is over say nothing; '' if they may say something.
+    """Return why the scores of a finished run are meaningless; '' if they may mean something.
 
     Args:
         summary: see ``summarise``.
@@ -175,7 +175,7 @@ def counted_reasons(reasons: Mapping[str, int]) -> str:
 
 
 def why_unscored(line: Mapping[str, Any]) -> str:
-    """Why a line is not scored, for people."""
+    """Return why a line is not scored, in words."""
     return str(line.get('error') or line.get('message') or 'no reason is known')
 
 
@@ -188,7 +188,7 @@ _PICTURE_FILE = re.compile(rf"'[^'\n]*{_SUFFIX}'|[^\s'\"]+{_SUFFIX}\b", re.IGNOR
 
 
 def _common(kind: str, reasons: Sequence[str]) -> str:
-    """One reason for several that differ in the file of a picture alone; it names the first."""
+    """Return one reason for several that differ in the picture's file alone; names the first."""
     file = _PICTURE_FILE.search(reasons[0])
     return reasons[0] if len(set(reasons)) == 1 or file is None else (
         f'{kind} (such as {file[0]})')

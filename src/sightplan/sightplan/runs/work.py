@@ -1,4 +1,4 @@
-"""What a run consists of: items, and the work that makes their lines of results."""
+"""The parts of a run: its items, and the work that makes their lines of results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Item(Protocol):
 
 
 class Plan(Protocol):
-    """What a run consists of, as far as its settings say; nothing is loaded or started for it."""
+    """The content of a run as far as its settings say; making one loads and starts nothing."""
 
     @property
     def settings(self) -> RunSettings:
@@ -48,7 +48,7 @@ class Plan(Protocol):
 
     @property
     def kind(self) -> str:
-        """What the items are: ``episodes`` or ``samples``."""
+        """The kind of the items: ``episodes`` or ``samples``."""
 
     @property
     def items(self) -> Sequence[Any]:
@@ -56,11 +56,11 @@ class Plan(Protocol):
 
     @property
     def skipped(self) -> Sequence[str]:
-        """What could not be used, and why, for people."""
+        """The problems or samples that could not be used, each with the reason, in words."""
 
     @property
     def notes(self) -> Mapping[str, Any]:
-        """What ``summary.json`` says besides scores, such as the number of problems."""
+        """The content of ``summary.json`` besides scores, such as the number of problems."""
 
     def model_options(self) -> dict[str, Any] | None:
         """Options of the backend, with what they leave open; None: the method needs no model.
@@ -86,7 +86,7 @@ class Runner(Protocol):
 
     @property
     def plan(self) -> Plan:
-        """What the run consists of."""
+        """The plan of the run."""
 
     def open(self, stack: ExitStack) -> None:
         """Start what the items need besides a model; ``stack`` ends it.
@@ -110,7 +110,7 @@ class Runner(Protocol):
         """
 
     def session(self) -> dict[str, Any]:
-        """What is noted about this start besides time, provenance and settings."""
+        """Return the record of this start besides time, provenance and settings."""
 
     def begin(self, store: RunStore, backend: Model | None, stack: ExitStack) -> None:
         """The run is open: begin what else is written to its directory.
@@ -172,7 +172,7 @@ class Work:
         self._options = options or {}
 
     def session(self) -> dict[str, Any]:
-        """What is noted about this start besides time, provenance and settings."""
+        """Return the record of this start besides time, provenance and settings."""
         return self.runner.session()
 
     def begin(self, store: RunStore) -> None:
@@ -203,14 +203,14 @@ class Work:
 
 
 class Progress(Protocol):
-    """Is told how a run goes; called from the running thread."""
+    """Receives the progress of a run; called from the running thread."""
 
     def started(self, out: Path, done: Sequence[Mapping[str, Any]], total: int,
                 skipped: Sequence[str]) -> None:
         """The run is open: lines committed by earlier sessions, items in all, bad problems."""
 
     def item(self, line: Mapping[str, Any]) -> None:
-        """One more item is committed."""
+        """Take the line of an item that was just committed."""
 
 
 def closing(stack: ExitStack, thing: T) -> T:

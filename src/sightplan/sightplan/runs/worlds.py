@@ -74,7 +74,11 @@ def world_identity(domain: str | Domain, options: Mapping[str, Any]) -> dict[str
 
 
 def world_maker(domain: Domain) -> tuple[Callable[..., Any], str]:
-    """What makes a domain's world, and what to call it in messages."""
+    """Return the function that makes a domain's world, and its name in messages.
+
+    Raises:
+        InputError: the domain's world is not installed, or has no function ``make_world``.
+    """
     if domain.world and domain.world not in world_names():
         raise InputError(f'{domain.folder / "domain.yaml"}: world = {domain.world!r} is not '
                          f'installed (installed: {", ".join(world_names()) or "none"}); install '

@@ -1,1 +1,1 @@
-"""One module per method, chosen by its name: ``Settings`` and ``Policy`` (see agent.policy)."""
+"""The methods: each module is one, and holds ``Settings`` and ``Policy`` (see agent.policy)."""

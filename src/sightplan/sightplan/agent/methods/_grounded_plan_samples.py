@@ -28,7 +28,7 @@ from sightplan.model.sample import Sample, SampleReply
 
 @dataclass(frozen=True, slots=True)
 class SampleSettings:
-    """How a plan is made."""
+    """Settings of making a plan."""
 
     domain: str = param('tabletop', 'domain whose actions the plan is made of')
     looks: int = param(3, 'how often the model is asked what is in a picture, each time in '
@@ -77,10 +77,10 @@ class Answerer(InstructionAnswerer):
 
     def _stages(self, sample: Sample, seen: Sequence[Instance], context: Context,
                 ) -> tuple[Stage, ...]:
-        """What the instruction wants.
+        """Return the goals of a sample's instruction, one stage after another.
 
         Raises:
-            InputError: it cannot be read, or not understood.
+            InputError: the instruction cannot be read or not understood.
         """
         if self._settings.reader == BY_MODEL:
             return read_goal(goal_of(context, sample, seen, self._settings.proposals), seen)

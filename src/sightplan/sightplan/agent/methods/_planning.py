@@ -1,8 +1,9 @@
-"""What ``plan``, ``plan_cot``, ``action`` and ``action_cot`` share: the model itself plans.
+"""The common base of ``plan``, ``plan_cot``, ``action`` and ``action_cot``: the model plans.
 
-The method of the ViPlan paper (section 4.2, VLM-as-planner): show the model the goal, the actions,
-what was tried and a picture; carry out the first action it names; show it the new picture. What it
-names and nobody can carry out is told to it the next time; no other action ever stands in.
+This is the method of the ViPlan paper (section 4.2, VLM-as-planner): show the model the goal, the
+actions, the steps so far and a picture; carry out the first action that it names; show it the new
+picture. If it names an action that cannot be carried out, the next request says so; no other
+action is done instead.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from sightplan.model.sample import Sample, SampleReply
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How pairs are shown."""
+    """Settings of how pairs are shown."""
 
     orders: str = param('both', 'whether a pair is shown both ways round, or one way as it is',
                         choices=('both', 'one'))

@@ -22,7 +22,7 @@ from sightplan.model.sample import Sample, SampleReply
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Who locates."""
+    """Settings of the backends that locate."""
 
     grasps: str = param('', 'backend that locates what is grasped, opened or closed, with its '
                         'options, such as "transformers model=DIR"; empty: the planner itself')
@@ -36,7 +36,7 @@ class Answerer(InstructionAnswerer):
     instruction_prompt = 'steps'
 
     def __init__(self, settings: Settings) -> None:
-        """Keep who locates."""
+        """Store the settings."""
         self._settings = settings
 
     def plans(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:

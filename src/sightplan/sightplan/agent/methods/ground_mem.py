@@ -58,7 +58,10 @@ class Policy(ground.Policy):
         return answers
 
     def _remember(self, context: WorldContext, action: Action, feedback: Feedback) -> str:
-        """What the next questions tell about an action that was withheld or rejected."""
+        """Return what the next prompt says of an action that was withheld or rejected.
+
+        The text is '' if there are no answers, or if the action was withheld for another reason.
+        """
         observation, answers = self._checked or (Observation(), ())
         said = {answer.atom: answer.verdict.says for answer in answers
                 if answer.verdict.says is not None}

@@ -76,8 +76,10 @@ _MOVED = 0.6
 _GROWN = 0.15
 """A thing is in or on a place if its middle or its foot is in the place's box, grown by this."""
 _INSIDE = (0.12, 0.6)
-"""Of an open drawer's box, as a camera sees it from above its front, this part of its height is
-its inside; below is the front itself (15 open drawers of drawn tables)."""
+"""The inside of an open drawer, as fractions of its box's height from the top.
+
+The camera sees the drawer from above its front, which fills the box below. Found from 15 open
+drawers of drawn tables."""
 _UNKNOWN: tuple[Literal, ...] = (Literal(Atom('unread', ())),)
 """Goal of a stage that nobody knows."""
 _SPREAD, _SPREAD_INSIDE = 0.7, 0.55
@@ -87,7 +89,7 @@ are put on, and, since walls are in the picture, too, of what they are put in.""
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How an instruction is carried out."""
+    """Settings of carrying out an instruction."""
 
     looks: int = param(5, 'how often the model is asked what is in the first picture, each time '
                        'in another view', low=1, high=9)
@@ -163,14 +165,14 @@ class Policy(PolicyBase):
         return self._next_plan(context)
 
     def _read(self, instruction: str) -> tuple[tuple[Stage, ...], Staged, str]:
-        """What the instruction means, by all that was seen so far.
+        """Return stages and goals of the instruction, by all that was seen so far, and an error.
 
-        Each stage becomes two: what of it is clear, and then all. So more pictures have been seen
-        when it is decided what the rest is. What cannot be told at all is wanted as it was read
-        before; the last of what is returned then says why.
+        Each stage has two goals: the part that is clear, and then all of it, so that more pictures
+        have been seen when the rest is decided. If the things meant cannot be told, the full goals
+        are those of the last reading, or unknown, and the error, else '', says why.
 
         Raises:
-            InputError: it cannot be read.
+            InputError: the instruction cannot be read.
         """
         wishes, seen = read_instruction(instruction), self._memory.as_at_first()
         old = self._work
@@ -220,7 +222,7 @@ class Policy(PolicyBase):
                     f'steps repeated: {self._repeated}; things found late: {self._late}{unseen}')
 
     def _source(self) -> str:
-        """Where the goal of the stage under way comes from, in words."""
+        """Return in words the source of the goal of the stage under way."""
         parts = 1 if self._by_model else 2  # what is clear of a stage, and then all of it
         number, count = self._stage // parts, len(self._work.goals) // parts
         sure = self._stages[number].probability if number < len(self._stages) else None
@@ -269,7 +271,7 @@ class Policy(PolicyBase):
         return self._next_plan(context)
 
     def _rest(self, goal: Sequence[Literal]) -> tuple[Literal, ...]:
-        """What is wanted without the things put aside; () if nothing is left to do of that."""
+        """Return the goal without the things put aside; () if nothing of that is left to do."""
         rest = tuple(literal for literal in goal if literal.atom.predicate in ('on', 'in')
                      and literal.atom.args[0] not in self._aside)
         return rest if any(literal.atom not in self._state for literal in rest) else ()
@@ -395,7 +397,7 @@ def elsewhere(state: State, before: _Goals, goals: _Goals) -> bool:
 
 
 def _placings(goals: _Goals) -> set[tuple[str, ...]]:
-    """What goals put somewhere, and where."""
+    """Return the pairs of thing and place that goals want."""
     return {literal.atom.args for goal in goals for literal in goal
             if literal.atom.predicate in ('on', 'in')}
 
@@ -422,15 +424,15 @@ def room_in(place: Region, kind: str) -> Region:
 
 
 def spread(place: Region, number: int, count: int, inside: bool = False) -> Region:
-    """Where in a place's box the next thing is put, so that all have room: a point.
+    """Return the point in a place's box for the next thing, spaced so that all have room.
 
-    What is farthest from the camera is filled first, for what stands in front hides it.
+    The rows farthest from the camera are filled first, since things in front hide them.
 
     Args:
-        place: its box.
-        number: how many things were put there before.
-        count: how many there will be.
-        inside: whether they are put in it, and not on it.
+        place: the place's box.
+        number: number of things that were put there before.
+        count: number of things that will be there in the end.
+        inside: whether the things are put into the place, and not onto it.
     """
     (left, top), (right, bottom) = place.points
     part = _SPREAD_INSIDE if inside else _SPREAD
@@ -453,7 +455,7 @@ def is_inside(thing: Region, place: Region) -> bool:
 
 
 def _unsure(stages: Sequence[Stage], accept: float) -> str:
-    """What is not sure enough of an instruction; '' if all is."""
+    """Return which stage of an instruction is too unsure, and why; '' if none is."""
     for number, stage in enumerate(stages, 1):
         if stage.probability is not None and stage.probability < accept:
             meant = (', '.join(thing for thing, _ in stage.placements) or stage.drawer

@@ -16,15 +16,15 @@ Settings = NoSettings
 
 
 class Player(Protocol):
-    """How a person is reached. All calls come from the thread of the episode."""
+    """The connection to a person who plays. All calls come from the thread of the episode."""
 
     @property
     def name(self) -> str:
-        """Who plays."""
+        """The player's name."""
 
     def begin(self, context: WorldContext, observation: Observation,
               goal: Observation | None) -> None:
-        """An episode begins; ``goal`` is its picture, None where the context tells the goal."""
+        """Begin an episode; ``goal`` is a picture of it, None where the context has the goal."""
 
     def ask(self, context: WorldContext) -> Act | Stop:
         """Wait for what the person does next.
@@ -34,7 +34,7 @@ class Player(Protocol):
         """
 
     def learn(self, action: Action, feedback: Feedback, observation: Observation) -> None:
-        """What became of an action, and how the world looks after it."""
+        """Take the feedback to an action, and the observation after it."""
 
 
 class Policy(Planless):
@@ -54,7 +54,7 @@ class Policy(Planless):
 
     @property
     def model(self) -> str:
-        """Who decides, as results name it."""
+        """The name of who decides in results: ``human`` and the player's name."""
         return f'human {self._player.name}'.rstrip()
 
     def begin(self, context: WorldContext) -> None:
@@ -63,7 +63,7 @@ class Policy(Planless):
         self._player.begin(context, context.observe(), goal)
 
     def decide(self, context: WorldContext) -> Act | Stop:
-        """What the person does."""
+        """Wait for the person's next action, or for the end."""
         return self._player.ask(context)
 
     def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> None:

@@ -24,7 +24,7 @@ _NUMBER = re.compile(r'\d+')
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Who draws the marks."""
+    """Settings of the backend that draws the marks."""
 
     marks: str = param('embedded', 'backend that tells things apart and so draws the marks, with '
                        'its options; empty: the planner itself')
@@ -36,7 +36,7 @@ class Answerer(InstructionAnswerer):
     instruction_prompt = 'set_of_marks'
 
     def __init__(self, settings: Settings) -> None:
-        """Keep who draws the marks."""
+        """Store the settings."""
         self._settings = settings
 
     def plans(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
