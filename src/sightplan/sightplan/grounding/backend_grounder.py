@@ -81,7 +81,7 @@ class BackendGrounder(Wrapper):
 
     @property
     def accepts(self) -> frozenset[Kind]:
-        """What the model answers, and ``DetectInstances`` if it can ``Detect``."""
+        """Kinds that the model answers, and ``DetectInstances`` if it can ``Detect``."""
         more = frozenset({DetectInstances} if can_ask(self.inner, Detect) else ())
         return self.inner.accepts | more
 
@@ -242,7 +242,7 @@ class BackendGrounder(Wrapper):
 
 
 def why_unable(model: Model, question: Question) -> str:
-    """Why a model would answer a question at random, with the remedy; '' if it would not.
+    """Return why a model would answer a question at random, with the remedy; '' if it would not.
 
     A model that was made for one domain's questions knows no other words.
     """
@@ -265,7 +265,11 @@ _VERDICTS = {True: Verdict.YES, False: Verdict.NO, None: Verdict.UNPARSED}
 
 
 def _parts(observation: Observation, prompt: GroundingPrompt) -> tuple[Part, ...]:
-    """What a model is shown: the picture, or the text that stands for it, between its words."""
+    """Return the prompt's parts: the picture, or the text in its place, between the words.
+
+    Raises:
+        InputError: the observation has neither image nor text.
+    """
     seen: Part | None = observation.text if observation.image is None else observation.image
     if seen is None:
         raise InputError('a model must be shown something; this observation has neither image nor '

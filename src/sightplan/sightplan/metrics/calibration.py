@@ -37,7 +37,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """How probabilities compare with what was true.
+    """Comparison of probabilities with the truth, and its interval.
 
     Attributes:
         ece: expected calibration error, the mean over all probabilities of |mean_p - frequency|

@@ -1,10 +1,9 @@
-"""What of a line of results is a result, so that runs can be compared byte by byte.
+"""Canonical form of a line of results, so that runs can be compared byte by byte.
 
-Two runs of the same episodes differ in how long they took and when in the world's time they came
-(a world's clock goes on from one episode to the next), in what was kept of earlier episodes (plans
-that were found before, pictures that a model has encoded before, which it then is not asked to pay
-for), and in where their files lie. All else must be equal, in whatever order and by however many
-processes the episodes were made.
+Two runs of the same episodes may differ in their durations, in their time stamps (a world's clock
+goes on from one episode to the next), in what caches held (plans found before, pictures that a
+model has encoded before and does not charge for again), and in the places of their files. All else
+must be equal, for any order of the episodes and any number of processes.
 """
 
 from __future__ import annotations

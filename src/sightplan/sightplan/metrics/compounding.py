@@ -1,4 +1,4 @@
-"""How errors of single answers compound: success over the number of answers an episode needs.
+"""Compounding of errors: success over the number of answers that an episode needs.
 
 The ViPlan paper's figure 16 sets the success rate of its grounding method against the number of
 predictions that must all be right, of which a benchmark of single questions measures the case
@@ -63,7 +63,7 @@ class CompoundingBin:
 
 
 def answers_right(lines: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
-    """How many answers were right, and how many there are, of any purpose; unreadable is wrong."""
+    """Return the numbers of right and of all answers, of any purpose; unreadable is wrong."""
     tables = [counts for line in lines for table in line['predicates'].values()
               for counts in table.values()]
     return sum(counts['right'] for counts in tables), sum(counts['asked'] for counts in tables)

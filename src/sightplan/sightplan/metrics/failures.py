@@ -1,7 +1,7 @@
-"""Why an episode failed: one cause for each, by rules, with the step and the image that show it.
+"""Causes of failed episodes: one for each, by rules, with the step and the image that show it.
 
-The ViPlan paper sorts failures by hand (appendix A); here rules do it, on nothing but an episode's
-line of results. That line holds what happened and, since metrics may see the truth, which answers
+The ViPlan paper sorts failures by hand (appendix A); here rules do it, from an episode's line of
+results alone. That line holds what happened and, since metrics may see the truth, which answers
 were wrong, so that runs can be sorted again later, also those of another machine.
 
 ``RULES`` are in order of precedence: an episode's cause is that of the first rule that applies.
@@ -38,7 +38,7 @@ OSCILLATION = 4
 """So many steps at the end must alternate between two actions: A, B, A, B."""
 
 MOST_ANSWERS = 8
-"""At most so many answers are kept as evidence."""
+"""Most answers that are kept as evidence of a failure."""
 
 
 class Cause(enum.Enum):
@@ -60,18 +60,18 @@ class Cause(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why one episode failed.
+    """Cause of one episode's failure, with its evidence.
 
     Attributes:
         cause: the one cause.
-        step: number of the step that shows it, from 0: as many actions had been used before.
+        step: number of the step that shows the failure, from 0: the actions used before it.
         text: one sentence for people.
-        image_id: id of the image that shows it; '' if there is none, or it is not known.
+        image_id: id of the image that shows the failure; '' if there is none, or it is unknown.
         stamp_ns: time of that image on the world's clock [ns]; 0 if it is not known.
-        action: the action it is about; '' if there is none.
+        action: the action that the failure is about; '' if there is none.
         answers: the answers that decided, as in ``line['actions'][i]['misled']``; at most
             ``MOST_ANSWERS``.
-        answer_count: how many there were.
+        answer_count: number of all answers that decided.
     """
 
     cause: Cause
@@ -84,7 +84,7 @@ class Failure:
     answer_count: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in an episode's line of results."""
+        """Return the failure as plain data, as an episode's line of results holds it."""
         return {'cause': self.cause.value, 'step': self.step, 'image_id': self.image_id,
                 'evidence': {'text': self.text, 'stamp_ns': self.stamp_ns, 'action': self.action,
                              'answers': [dict(answer) for answer in self.answers],
@@ -93,7 +93,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: ``find`` gives the failure if it applies, else None."""
+    """A rule that names a cause: ``find`` returns the failure if the rule applies, else None."""
 
     cause: Cause
     when: str
@@ -108,10 +108,10 @@ def without_truth(line: Mapping[str, Any]) -> bool:
 
 
 def failure_of(line: Mapping[str, Any]) -> Failure | None:
-    """Why an episode failed.
+    """Return the failure of an episode, by the first rule that applies.
 
     Returns:
-        the failure; None if the episode was solved, or was cancelled, or if nobody knows.
+        the failure; None if the episode was solved or cancelled, or has no known truth.
     """
     if (solved(line) or line.get('stop') == StopReason.CANCELLED.value
             or without_truth(line)):
@@ -133,7 +133,7 @@ def cause_of(line: Mapping[str, Any]) -> str | None:
 
 
 _Step = Mapping[str, Any]
-"""One step: an entry of ``line['actions']``, with its ``index``."""
+"""A step: an entry of ``line['actions']``, with its ``index``."""
 
 
 def _refused(step: _Step) -> bool:
@@ -149,7 +149,7 @@ def _unreadable(step: _Step) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Setback:
-    """What made the method start over; without a cause it was no mistake of a judgement."""
+    """The event that made the method start over; ``cause`` is None if no answer was at fault."""
 
     step: _Step
     cause: Cause | None
@@ -178,18 +178,18 @@ class _Episode:
         return [answer for answer in self._wrong if answer['step'] == self.used]
 
     def wrong(self, purpose: AskPurpose, step: int) -> list[Mapping[str, Any]]:
-        """The wrong answers to questions of one purpose, asked after so many steps."""
+        """Return the wrong answers to questions of one purpose that were asked at a step."""
         return [answer for answer in self._wrong
                 if answer['purpose'] == purpose.value and answer['step'] == step]
 
     def enumeration(self) -> tuple[int, list[Mapping[str, Any]]]:
-        """Step of the last enumeration (-1: there was none) and its wrong answers."""
+        """Return the step of the last enumeration (-1 for none) and its wrong answers."""
         at = max(self._enumerated_at, default=-1)
         return at, self.wrong(AskPurpose.ENUMERATION, at)
 
     def failure(self, cause: Cause, text: str, step: int | _Step | None = None,
                 answers: Sequence[Mapping[str, Any]] = ()) -> Failure:
-        """A failure, shown by the image of its first answer, else of its step, else the last."""
+        """Return a failure with the image of its first answer, else its step, else the last."""
         number, action = self.used, ''
         shown = self.line['last_observation'] or {'image_id': '', 'stamp_ns': 0}
         if isinstance(step, int):
@@ -203,14 +203,14 @@ class _Episode:
 
     def judged(self, cause: Cause, text: str, step: int | _Step | None,
                answers: Sequence[Mapping[str, Any]]) -> Failure:
-        """As ``failure``; where nothing but unreadable answers decided, they are the cause."""
+        """Return ``failure``, with cause ``UNPARSABLE`` where only unreadable answers decided."""
         if answers and all(a['answer'] == Verdict.UNPARSED.value for a in answers):
             return self.failure(Cause.UNPARSABLE, f'{text} No answer to this could be read.',
                                 step, answers)
         return self.failure(cause, text, step, answers)
 
     def _last_setback(self) -> _Setback | None:
-        """The last setback; for a budget that ran out, the last one of a plan that fitted it."""
+        """Return the last setback; if the budget ran out, the last of a plan that fitted it."""
         for step in reversed(self.steps):
             found = self._setback(step)
             if found is not None and (not self.ended(StopReason.BUDGET) or self._fitted(step)):
@@ -223,14 +223,14 @@ class _Episode:
         return not plans or sum(plans[-1]) <= self.line['max_actions']
 
     def too_long(self) -> str:
-        """What the last plan lacked to fit into the budget, in words; '' if it did."""
+        """Return in words by how much the last plan exceeded the actions left; '' if it fitted."""
         if not self._plans or sum(self._plans[-1]) <= self.used:
             return ''
         start, length = self._plans[-1]
         return f'; the last plan needed {length} actions, and {self.used - start} were left'
 
     def _setback(self, step: _Step) -> _Setback | None:
-        """What a step made the method start over for; None if it went on as planned."""
+        """Return the setback of a step; None if the method went on as planned."""
         if step['status'] == FeedbackStatus.WITHHELD.value:
             return self._withheld(step)
         if step['status'] == FeedbackStatus.REJECTED.value:
@@ -288,7 +288,7 @@ class _Episode:
         return bool({a['atom'] for a in answers} & {a['atom'] for a in wrong})
 
     def oscillation(self) -> int:
-        """How many steps at the end alternate between two actions; 0 unless enough do."""
+        """Return the number of last steps that alternate between two actions; 0 for too few."""
         steps = self.steps
         if len(steps) < OSCILLATION or not all(step['action'] for step in steps[-2:]) or (
                 steps[-1]['action'] == steps[-2]['action']):
@@ -299,7 +299,7 @@ class _Episode:
         return length if length >= OSCILLATION else 0
 
     def repetition(self) -> int:
-        """How many steps at the end are one and the same action, each time refused."""
+        """Return the number of last steps that are the same action, refused each time."""
         length = 0
         for step in reversed(self.steps):
             if not _refused(step) or step['action'] != self.steps[-1]['action']:
@@ -309,7 +309,7 @@ class _Episode:
 
 
 def _cause_of_belief(answers: Sequence[Mapping[str, Any]]) -> Cause:
-    """Why what was planned from could be wrong: its source is that of the first answer."""
+    """Return the cause of a wrong belief, by the purpose of the first wrong answer."""
     return (Cause.EFFECT_MISREAD if answers[0]['purpose'] == AskPurpose.EFFECT.value
             else Cause.STATE_MISJUDGED)
 

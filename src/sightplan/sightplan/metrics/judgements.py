@@ -1,4 +1,4 @@
-"""Which answers of an episode misled its method, step by step, compared with the truth."""
+"""Answers of an episode that misled its method, step by step, compared with the truth."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Judgements:
 
     def _taken_for_met(self, literal: Literal, checked: dict[Atom, Judged], number: int,
                        entry: dict[str, Any]) -> Judged | None:
-        """By what an unmet precondition was taken for met; None if it was not."""
+        """Return the judgement by which an unmet precondition was taken for met; None if none."""
         last = self._last.get(literal.atom)
         if literal.atom in checked and is_wrong(checked[literal.atom]):
             return checked[literal.atom]

@@ -40,9 +40,9 @@ Floats = NDArray[np.float64]
 Columns = Mapping[str, Floats]
 """Measure to values, (N,) each, NaN where not scored."""
 Statistic = Callable[[Columns, Floats], Floats]
-"""Of columns, (N,) each, and weights, (R, N), how often each item counts in each of R resamples:
-one number for each resample, (R,), NaN where it is undefined. A KeyError of a column that no line
-has says that it is undefined, too."""
+"""Function of columns, (N,) each, and weights, (R, N): how often each of N items counts in each of
+R resamples. It returns one number for each resample, (R,), NaN where it is undefined; a KeyError
+for a column that no line has also means that it is undefined."""
 
 _AT_ONCE = 4_000_000  # weights, 32 MB
 
@@ -83,7 +83,7 @@ class Measure:
     halves: tuple[str, ...] = ()
 
     def why_unfit(self, value: float | None) -> str:
-        """Why a value is none of this measure's kind, with the remedy; '' if it is one."""
+        """Return why a value is not of this measure's kind, with the remedy; '' if it is."""
         if value is not None and not math.isfinite(value):
             return f'measure {self.name} has the value {value!r}, which is no finite number'
         kind = {FRACTION: '0, 1 or None', SHARE: 'from 0 to 1, or None'}.get(self.kind)
@@ -172,13 +172,13 @@ class _Columns(dict[str, NDArray[np.float64]]):
 
 def aggregate(lines: Sequence[Mapping[str, Any]], measure: Measure,
               resamples: int = RESAMPLES, seed: int = SEED) -> Aggregate:
-    """One measure over lines of results.
+    """Aggregate one measure over lines of results.
 
     Args:
-        lines: with ``measures`` and ``cluster``.
-        measure: what to aggregate.
-        resamples: of the bootstrap over clusters.
-        seed: of the bootstrap.
+        lines: lines of results with ``measures`` and ``cluster``.
+        measure: the measure to aggregate.
+        resamples: number of resamples of the bootstrap over clusters.
+        seed: seed of the bootstrap.
 
     Raises:
         InputError: a value is none of the measure's kind, such as 0.3 of a fraction.
@@ -265,7 +265,7 @@ def grouped(lines: Iterable[Mapping[str, Any]], key: Callable[[Mapping[str, Any]
 
 
 def numbered(groups: Iterable[Hashable]) -> tuple[NDArray[np.int64], int]:
-    """Of each item the number of its group, by first appearance, (N,); how many groups."""
+    """Return each item's group number, by first appearance, (N,), and the number of groups."""
     numbers: dict[Hashable, int] = {}
     index = [numbers.setdefault(group, len(numbers)) for group in groups]
     return np.array(index, np.int64), len(numbers)

@@ -73,7 +73,7 @@ def summarise_episodes(lines: _Lines) -> dict[str, Any]:
 
 
 def _answers_and_actions(known: _Lines, lines: _Lines) -> dict[str, Any]:
-    """What was answered, done and got wrong; see ``summarise_episodes``."""
+    """Return the summary's fields on answers, actions and errors; see ``summarise_episodes``."""
     predicates = _predicates(known)
     steps = {key: sum(line[key] for line in known) for key in _STEPS}
     return {
@@ -102,7 +102,7 @@ def _answers_and_actions(known: _Lines, lines: _Lines) -> dict[str, Any]:
 
 
 def _effort(known: _Lines, lines: _Lines) -> dict[str, Any]:
-    """What was seen and believed, how episodes ended, and how long they took."""
+    """Return the summary's fields on observations, beliefs, ends of episodes and durations."""
     believed = belief_reliability(known)
     stages = dict.fromkeys(stage for line in lines for stage in line['timings_s'])
     return {
@@ -132,11 +132,12 @@ def _split_success(known: _Lines, lines: _Lines) -> dict[str, Any]:
 
 
 def failure_counts(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """How often each cause made an episode fail.
+    """Count how often each cause made an episode fail.
 
     Returns:
-        ``episodes``: number of failed ones; ``causes``: cause to count, in the order of
-        ``Cause``, without those that never occurred; ``fractions``: likewise, of the failed ones.
+        ``episodes``: number of failed episodes; ``causes``: cause to count, in the order of
+        ``Cause``, without those that never occurred; ``fractions``: cause to fraction of the
+        failed episodes.
     """
     found = Counter(cause for line in lines if (cause := cause_of(line)) is not None)
     order = [cause.value for cause in Cause]
@@ -200,7 +201,7 @@ def _accuracies(counts: Mapping[str, int]) -> dict[str, float | None]:
 
 
 def _read(counts: Mapping[str, int]) -> int:
-    """How many answers say yes or no."""
+    """Return the number of answers that say yes or no."""
     return counts['asked'] - counts['unparsed'] - counts['unknown']
 
 

@@ -292,7 +292,7 @@ def _changeable(model: InstantiatedModel) -> State:
 
 
 def _judge(reply: dict[str, Any], problem: Problem) -> PlanningResult:
-    """What a reply of the worker means; see Fast Downward's documentation of its exit codes."""
+    """Convert a reply of the worker to a result, by Fast Downward's documented exit codes."""
     code, log = reply['code'], reply['log'].strip()
     last_lines = '\n'.join(log.splitlines()[-8:])
     if code in (10, 11):

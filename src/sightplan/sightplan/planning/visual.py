@@ -97,7 +97,11 @@ class BackendVisualPlanner(ModelUser):
 
 
 def _scene(observation: Observation, marks: Any, what: str) -> Scene:
-    """What a model is shown of an observation: its picture, marked where the domain has marks."""
+    """Return the observation's text or picture, marked if the domain has marks, for a model.
+
+    Raises:
+        InputError: the observation has neither image nor text.
+    """
     if observation.image is None:
         if observation.text is None:
             raise InputError('a model that plans must be shown something; this observation has '
@@ -199,7 +203,7 @@ def _read(text: str, prompt: PlanningPrompt) -> tuple[Sequence[Any], str, bool] 
 
 
 def _unfenced(text: str) -> str:
-    """What stands in the one code fence that a text consists of; else the text."""
+    """Return the content of the code fence that a text consists of; else the text itself."""
     text = text.strip()
     if text.startswith('```') and text.endswith('```'):
         language, _, inside = text[3:-3].partition('\n')

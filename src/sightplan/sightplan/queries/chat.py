@@ -1,4 +1,4 @@
-"""How a model that only chats wants to be asked."""
+"""Style in which queries are put to a model that only chats."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def _unknown_size(picture: Rgb) -> Size:
 
 @dataclass(frozen=True)
 class ChatStyle:
-    """How a model that only chats wants to be asked.
+    """Style in which queries are put to a model that only chats.
 
     Attributes:
-        pointing: how it is asked for places, and in which convention it says them.
-        resized: tells the width and height of a picture as the model sees it; called only where
-            coordinates are counted in that.
+        pointing: the prompts that ask for places, and the convention of the coordinates.
+        resized: returns the width and height of a picture as the model sees it; called only if
+            the model counts coordinates in that size.
     """
 
     pointing: Pointing = field(default_factory=lambda: Pointing.declared(DEFAULT_FAMILY))

@@ -39,7 +39,7 @@ class Check(Query[YesNoReply]):
     reply_type: ClassVar[type[Reply]] = YesNoReply
 
     def summary(self) -> str:
-        """What the place should be."""
+        """Return the question about the marked place as a short text."""
         return f'is the marked {self.region.form} {self.target.text!r}?'
 
     def as_chat(self, style: Any) -> Chat[YesNoReply]:

@@ -37,7 +37,7 @@ _EXPLANATION = re.compile(r'explanation\W*:', re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ChoiceReply(Reply):
-    """What was chosen.
+    """Reply to ``Choose``: the chosen option and the probabilities of all options.
 
     Attributes:
         probabilities: of each option, in the request's order; they sum to 1. None: the model
@@ -62,7 +62,7 @@ class ChoiceReply(Reply):
 
 @dataclass(frozen=True, eq=False)
 class Choose(Query[ChoiceReply]):
-    """Which of several options is it?
+    """Query that asks a model to choose one of several options.
 
     Attributes:
         parts: what the model is shown and asked, texts and images in their order; the options
@@ -229,7 +229,7 @@ _MOST_MENTIONS = 1000
 
 
 def _mentions(words: str, names: Sequence[str]) -> list[_Mention]:
-    """Where a text of bare words names options, and what it says of them."""
+    """Return the mentions of options in a text of bare words, with what it says of each."""
     pattern = re.compile('|'.join(rf'(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])'
                                   for name in sorted(filter(None, names), key=len, reverse=True))
                          or r'(?!)')
@@ -271,11 +271,11 @@ def _beside(before: str, after: str, names: re.Pattern[str]) -> bool:
 
 
 LETTERS = 'ABCDEFGHIJKLMNOP'
-"""By these the options are called where a model is asked for one letter."""
+"""Letters that name the options where a model is asked to reply with one letter."""
 
 
 def lettered(request: Choose) -> tuple[Part, ...]:
-    """What to show a model that shall reply with one letter, whose probabilities can be read."""
+    """Return the request's parts for a model that replies with one letter, to read its odds."""
     listed = ', '.join(f'{letter} for {option}' for letter, option in zip(
         LETTERS, request.options, strict=False))
     return (*request.parts, f'Reply with one letter and nothing else: {listed}.')
@@ -320,12 +320,12 @@ def _bare(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a model says about a pair when it is asked in both orders.
+    """Result of comparing a pair, for which the model is asked in both orders.
 
     Attributes:
         probability: that the first of the pair is the better one, in (0, 1).
         agreed: whether both orders name the same one; None where a reply could not be read.
-        replies: to the pair as it is, and the other way round.
+        replies: the reply to the pair in its own order, and the one in reversed order.
     """
 
     probability: float

@@ -145,7 +145,7 @@ def resized_size(size: Size, multiple: int = RESIZE_MULTIPLE, min_pixels: int = 
 
 
 def _scale(declared: Coordinates, size: Size, resized: Size | None) -> tuple[float, float]:
-    """What 1 is in x and in y."""
+    """Return the declared convention's numbers for the full width and height of a picture."""
     if declared is Coordinates.RESIZED_PIXEL_XY:
         if resized is None or min(resized) < 1:
             raise Misdeclared('resized_pixel_xy needs the size of the picture as the model saw it')
@@ -171,7 +171,7 @@ def _check(points: Sequence[Point], numbers: Sequence[float], declared: Coordina
 
 
 def _fitting(points: Sequence[Point], declared: Coordinates, size: Size) -> str:
-    """Which convention the numbers would fit, as the end of a sentence."""
+    """Return the other convention that the numbers fit, as the end of a sentence; '' if none."""
     least = min(number for point in points for number in point)
     most = max(number for point in points for number in point)
     fitting = (

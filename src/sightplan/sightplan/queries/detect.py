@@ -36,25 +36,25 @@ MOVED = ('mug', 'cup', 'can', 'jar', 'bottle', 'box', 'banana', 'apple', 'ball',
 PLACES = ('tray', 'plate', 'bowl', 'crate')
 """Categories of things in or on which others are put."""
 CABINET = 'cabinet'
-"""What has drawers."""
+"""The one category of things that have drawers."""
 DRAWER = 'drawer'
 """The one kind of place that opens and closes."""
 LEVELS = ('top', 'bottom')
 DRAWERS = tuple(f'{DRAWER}:{level}' for level in LEVELS)
 """Categories of the drawers of a cabinet, the upper one first."""
 SAME = 0.5
-"""Boxes that overlap so much are of the same thing (intersection over union)."""
+"""Least intersection over union of two boxes of the same thing."""
 OTHER = 'other'
 """Category of all else that stands on a table."""
 CATEGORIES = (*MOVED, *PLACES, CABINET, *DRAWERS, OTHER)
 COLOURS = ('red', 'orange', 'yellow', 'green', 'blue', 'purple', 'pink', 'brown', 'black', 'white',
            'grey')
 MOST_THINGS = 200
-"""So many things may a reply hold."""
+"""Most things that a reply may hold."""
 
 _LEVEL_WORDS = {'top': LEVELS[0], 'upper': LEVELS[0], 'bottom': LEVELS[1], 'lower': LEVELS[1]}
 _BEGINS_MORE = ('on', 'in', 'of', 'with', 'beside', 'at', 'under', 'next', 'from', 'by', 'behind')
-"""What follows says more about a thing: "red mug on the tray" is a mug."""
+"""Words that begin a further description of a thing: "red mug on the tray" is a mug."""
 _SPELLINGS = {'gray': 'grey', 'violet': 'purple'}
 
 
@@ -99,10 +99,10 @@ class Detection(Classified):
 
 @dataclass(frozen=True, slots=True)
 class DetectReply(Reply):
-    """What is in a picture.
+    """Reply to ``Detect``: the things in a picture.
 
     Attributes:
-        detections: the most probable first. None of two is the same thing.
+        detections: one for each thing, the most probable first.
         text: what the model said; '' for a model that does not speak.
         unread: why the reply cannot be used; '' if it can.
     """
@@ -128,7 +128,7 @@ def same_place(one: Region, category: str, other: Region, other_category: str) -
 
 
 def apart(found: Iterable[Detection]) -> tuple[Detection, ...]:
-    """Of detections in the same place the first one."""
+    """Return the detections without those in the same place as an earlier one."""
     kept: list[Detection] = []
     for one in found:
         if not any(same_place(one.region, one.category, other.region, other.category)
@@ -162,7 +162,7 @@ class Detect(Query[DetectReply]):
         return self.image.shape[1], self.image.shape[0]
 
     def summary(self) -> str:
-        """Which look at the picture it is."""
+        """Return a short text with the number of this look at the picture, from 1."""
         return f'all things, look {self.attempt + 1}'
 
     def as_chat(self, style: Any) -> Chat[DetectReply]:
@@ -174,7 +174,7 @@ class Detect(Query[DetectReply]):
 
 
 def compose(query: Detect, pointing: Pointing, resized: Size | None) -> PointingPrompt:
-    """What a model is shown that is to find all things.
+    """Compose the prompt that asks a model to find all things in a picture.
 
     Args:
         query: the picture, and the number of the asking.

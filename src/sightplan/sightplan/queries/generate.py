@@ -22,7 +22,7 @@ class TextReply(Reply):
     truncated: bool = False
 
     def summary(self) -> str:
-        """What the model said."""
+        """Return the text of the model's reply."""
         return self.text
 
 

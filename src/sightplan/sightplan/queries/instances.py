@@ -30,5 +30,5 @@ class DetectInstances(Query[SeenThings]):
     reply_type: ClassVar[type[Reply]] = SeenThings
 
     def summary(self) -> str:
-        """How often the model looks."""
+        """Return a short text with the number of times that the model looks."""
         return f'all things, told apart in {self.looks} look{"" if self.looks == 1 else "s"}'

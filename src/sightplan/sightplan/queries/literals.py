@@ -47,10 +47,10 @@ class Literal:
 
 
 class _NoLiteralError(Exception):
-    """It is none.
+    """Raised where the text holds no literal.
 
     Args:
-        at_end: whether the text ended before it did.
+        at_end: whether the text ended before the literal did.
     """
 
     def __init__(self, at_end: bool = False) -> None:
@@ -153,7 +153,7 @@ class _Parser:
         return str(key), place
 
     def _separator(self, place: int, closing: str) -> int:
-        """Where the next item, or the closing bracket, begins."""
+        """Return the index at which the next item, or the closing bracket, begins."""
         place = self._gap(place)
         if self._next(place) == ',':
             return self._gap(place + 1)
@@ -167,7 +167,7 @@ class _Parser:
         return self._text[place]
 
     def _gap(self, place: int) -> int:
-        """Where white space and comments end."""
+        """Return the index at which white space and comments end."""
         found = _GAP.match(self._text, place)
         return place if found is None else found.end()
 

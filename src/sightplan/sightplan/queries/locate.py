@@ -32,7 +32,7 @@ _DECIMALS = {Coordinates.UNIT_XY: 3, Coordinates.PERCENT_XY: 1}
 
 @dataclass(frozen=True, slots=True)
 class LocateReply(Reply):
-    """Where it is.
+    """Reply to ``Locate``: the places of the target in the picture.
 
     Attributes:
         regions: in unit coordinates (x and y from 0 to 1) and of the form that was asked for
@@ -60,7 +60,7 @@ class LocateReply(Reply):
     named: float | None = None
 
     def summary(self) -> str:
-        """How many places it names, or what it said instead."""
+        """Return the first three places as text, or why the reply cannot be used."""
         if self.unread:
             return f'unread: {self.unread}'
         sure = '' if self.probability is None else f' ({self.probability:.2f})'
@@ -97,7 +97,7 @@ class Locate(Query[LocateReply]):
         return self.image.shape[1], self.image.shape[0]
 
     def summary(self) -> str:
-        """What is to be found."""
+        """Return the target and the number of the asking, from 1, as a short text."""
         return f'{self.target.form} of {self.target.text!r}, asking {self.attempt + 1}'
 
     def fault_of(self, reply: LocateReply) -> str:
@@ -115,7 +115,7 @@ class Locate(Query[LocateReply]):
         return ''
 
     def _fault_of_region(self, region: object) -> str:
-        """What is wrong with one of the regions, without its number; '' for nothing."""
+        """Return what is wrong with a region, without its number; '' if it is right."""
         if not isinstance(region, Region):
             return (f'is a {type(region).__name__}; give a Region, such as '
                     'Region(Form.POINT, ((0.5, 0.5),))')
@@ -140,14 +140,14 @@ class Locate(Query[LocateReply]):
 
 
 def _fault_of_chance(chance: object) -> str:
-    """What is wrong with a probability; '' for nothing, or where there is none."""
+    """Return what is wrong with a probability; '' if it is right, or None."""
     if chance is None or (isinstance(chance, (int, float)) and 0.0 <= chance <= 1.0):
         return ''
     return f'is {chance!r}; give a number from 0 to 1, or None where the model has none'
 
 
 def compose(query: Locate, pointing: Pointing, resized: Size | None) -> PointingPrompt:
-    """What a model is shown.
+    """Compose the prompt that asks a model for the places of the target.
 
     Args:
         query: what to find.

@@ -1,4 +1,4 @@
-"""What is drawn into pictures for models: scales along edges, and marks at places to check."""
+"""Drawing into pictures for models: scales along edges, and marks at places to check."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ _Box = tuple[int, int, int, int]
 
 _RED, _WHITE, _BLACK = (230, 0, 0), (255, 255, 255), (0, 0, 0)
 _TICKS = 10
-"""About so many ticks stand along an edge."""
+"""Approximate number of ticks along an edge."""
 _MARGIN = 0.6
-"""Around what is marked so much more is shown, as a fraction of its longer edge."""
+"""Margin that is shown around a marked place, as a fraction of the place's longer edge."""
 _LEAST_MARGIN = 0.08
-"""But at least this, as a fraction of the picture's longer edge."""
+"""Smallest margin around a marked place, as a fraction of the picture's longer edge."""
 _POINT_MARGIN = 0.2
-"""Likewise around a point, which tells nothing about the size of the thing."""
+"""Smallest margin around a marked point, which tells nothing about the size of the thing, as a
+fraction of the picture's longer edge."""
 _LEAST_PX = 384
-"""A smaller picture of the surroundings is enlarged so that its longer edge has so many pixels."""
+"""Longer edge [pixels] to which a smaller picture of the surroundings is enlarged, by at most
+``_LARGEST_SCALE``."""
 _LARGEST_SCALE = 8.0
 _LINE_PX = 3
 
@@ -155,7 +157,7 @@ def _region_extent(region: Region, width: int, height: int) -> _Box:
 
 
 def _window(extent: _Box, width: int, height: int, least: float) -> _Box:
-    """What is shown around an extent; ``least``: see ``_LEAST_MARGIN``."""
+    """Return the box of pixels to show around an extent; ``least``: see ``_LEAST_MARGIN``."""
     left, top, right, bottom = extent
     margin = round(max(_MARGIN * max(right - left, bottom - top),
                        least * max(width, height), 4))

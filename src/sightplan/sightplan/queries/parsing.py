@@ -114,7 +114,7 @@ def parse_yes_no(text: str) -> Verdict:
 
 
 def _statement(text: str) -> Verdict:
-    """What a text in small letters, without thoughts and tags, says."""
+    """Return the verdict of a text in small letters, without thoughts and tags."""
     text = _QUOTED.sub(r' \1 ', text)
     if _UNKNOWN.match(text):
         return Verdict.UNPARSED if _EITHER.search(text) else Verdict.UNKNOWN
@@ -160,7 +160,7 @@ def _answers(text: str) -> list[re.Match[str]]:
 
 
 def _before(text: str, word: re.Match[str]) -> str:
-    """What stands shortly before a word, without marks and spaces at its end."""
+    """Return the text shortly before a word, without marks and spaces at its end."""
     return text[max(0, word.start() - _AROUND):word.start()].rstrip(_BLANK)
 
 

@@ -108,10 +108,10 @@ class _Texts(Record):
 
 
 class PointingFamily(Record):
-    """How models of a kind are asked for places.
+    """Prompts that ask models of one kind for places.
 
     Attributes:
-        name: of the family.
+        name: name of the family.
         coordinates: the convention that the texts ask for.
         max_tokens: most tokens of a reply.
         axis_ticks: whether scales are drawn along the top and left edge of the picture.
@@ -135,7 +135,7 @@ class PointingFamily(Record):
 
 @dataclass(frozen=True, slots=True)
 class Pointing:
-    """How one backend points: a family of prompts, and what its settings change about it.
+    """Pointing of one backend: a family of prompts, and what its settings change about it.
 
     Attributes:
         family: the prompts.
@@ -149,7 +149,7 @@ class Pointing:
 
     @classmethod
     def declared(cls, family: str, coordinates: str = '', axis_ticks: str = 'auto') -> Self:
-        """From the settings of a backend, whose values these are.
+        """Return the pointing that a backend's settings declare.
 
         Raises:
             InputError: there is no such family, or its file is wrong.
@@ -161,7 +161,7 @@ class Pointing:
 
 @dataclass(frozen=True, eq=False)
 class PointingPrompt:
-    """What a model is shown: the picture, then the text.
+    """Prompt that asks a model for places: the picture, then the text.
 
     Attributes:
         system: text of the system role, '' for none.
@@ -178,7 +178,7 @@ class PointingPrompt:
     json_schema: Mapping[str, Any] | None = None
 
     def query(self, draw: int) -> Generate:
-        """As a query to a model that writes text; ``draw``: number of the asking."""
+        """Return the prompt as a query to a model that writes text; ``draw``: asking number."""
         return Generate(self.system, (self.image, self.text), self.max_tokens, self.json_schema,
                         draw)
 

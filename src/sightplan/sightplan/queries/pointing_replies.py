@@ -63,7 +63,7 @@ _LABEL_KEYS = ('label', 'name', 'alt')
 
 
 class _Kind(enum.StrEnum):
-    """What numbers stand for."""
+    """Kinds of places that numbers in a reply can mean."""
 
     POINT = 'point'
     BOX = 'box'
@@ -86,7 +86,7 @@ _WANTED = {
     Form.POINTS: (_Kind.POINT, _Kind.BOX, _Kind.TRACE),
     Form.BOX: (_Kind.BOX, _Kind.POINT, _Kind.TRACE),
     Form.TRACE: (_Kind.TRACE, _Kind.POINT, _Kind.BOX)}
-"""Of an object with several kinds of places, which counts: the first of these."""
+"""Kinds of places by the form asked for; the first kind that a JSON object holds counts."""
 _SEVERAL = (Form.POINTS, Form.TRACE)
 
 
@@ -120,7 +120,7 @@ class ReadRegions:
 
 
 class _UnreadError(Exception):
-    """Why a reply cannot be used."""
+    """Raised when a reply cannot be used; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def _only(found: Sequence[_Found]) -> _Places:
 
 
 def _pieces(text: str, form: Form, y_first: bool) -> list[_Found]:
-    """What may be the answer in a text."""
+    """Return the pieces of a text that may be the answer."""
     literals, damaged = find_literals(text)
     literals = [one for one in literals
                 if not _DENIED.search(text, max(0, one.start - _NEAR), one.start)]
@@ -381,7 +381,7 @@ class _Reader:
         return [places for places in found if places is not None]
 
     def _of_kind(self, keys: Sequence[tuple[str, Value]], kind: _Kind) -> list[_Places]:
-        """What each key of a kind says."""
+        """Return the places that each of the keys of a kind holds."""
         found = [self._places(value, kind) for key, value in keys if key in _KEYS[kind]]
         names = [names for names in _NAMES[kind] if {key for key, _ in keys} & set(names)]
         for axes in names:
@@ -389,7 +389,7 @@ class _Reader:
         return found
 
     def _places(self, value: Value, kind: _Kind) -> _Places:
-        """What the value of a key of a kind says."""
+        """Return the places that the value of a key of a kind holds."""
         if kind is not _Kind.TRACE:
             return tuple(_place(kind, numbers) for numbers in self._vectors(value, kind))
         while isinstance(value, list) and len(value) == 1 and not _is_flat(value):

@@ -34,7 +34,7 @@ class YesNoReply(Reply):
     p_unknown: float | None = None
 
     def summary(self) -> str:
-        """What the model said, with its probability of "yes"."""
+        """Return the text of the reply, with the probability of "yes" if there is one."""
         return self.text if self.p_yes is None else f'{self.text} ({self.p_yes:.2f})'
 
 

@@ -48,7 +48,7 @@ _Probability = Annotated[float, pydantic.Field(ge=0.0, le=1.0, allow_inf_nan=Fal
 
 
 class _Place(Record):
-    """Where answers and actions belong."""
+    """The episode, problem and domain that answers and actions belong to."""
 
     model_config = pydantic.ConfigDict(extra='ignore')
     episode: _Text = ''

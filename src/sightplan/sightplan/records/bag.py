@@ -89,14 +89,14 @@ class MessageTypes:
 
 @dataclass(frozen=True, slots=True)
 class Qos:
-    """What a bag notes of a topic's quality of service."""
+    """Quality of service of a topic, as a bag notes it."""
 
     depth: int = 10
     reliability: str = 'reliable'
     durability: str = 'volatile'
 
     def as_metadata(self) -> dict[str, Any]:
-        """As in metadata.yaml."""
+        """Return the profile as plain data, in the form that metadata.yaml has."""
         infinite = {'sec': 9223372036, 'nsec': 854775807}
         return {'history': 'keep_last', 'depth': self.depth, 'reliability': self.reliability,
                 'durability': self.durability, 'deadline': dict(infinite),

@@ -1,4 +1,4 @@
-"""Which bags of episodes a run keeps: none, those of failed episodes, the last ones, or all."""
+"""Policies for the bags that a run keeps: none, those of failed episodes, the last, or all."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEPT = 100
 
 NOT_KEPT = ('this bag was not kept (a run with bags=last keeps the newest ones alone), or was '
             'moved')
-"""What readers say of a bag that results name and that is not there."""
+"""Explanation that readers give when a bag that the results name is missing."""
 
 _REMOVED = '.removed-'
 _SPARED = '.kept.json'
@@ -134,7 +134,10 @@ class BagPolicy:
         bags.sort(key=self._age)
 
     def _age(self, bag: Path) -> tuple[int, int]:
-        """When a bag was closed, and of those that this process closed at the same time which."""
+        """Return a sort key by age: time a bag was closed [ns], and its number in this process.
+
+        The time is 0 if the bag is gone; the number is -1 if another process closed the bag.
+        """
         try:
             closed_ns = bag.stat().st_mtime_ns
         except FileNotFoundError:  # another process removes it

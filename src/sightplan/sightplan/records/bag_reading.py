@@ -50,7 +50,8 @@ _RECOVER = {'.mcap': 'mcap recover {name} -o new.mcap',
             '.db3': 'sqlite3 {name} .recover | sqlite3 new.db3'}
 
 Place = tuple[int, str, int, int]
-"""Where a message is: number of the file, topic, log time, how many of that time come before."""
+"""Place of a message: number of its file, topic, log time [ns], and the count of earlier messages
+with the same log time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class BagMessage:
 
 
 class Bag:
-    """One bag, open for reading.
+    """A bag that is open for reading.
 
     Attributes:
         path: the folder, or the single file.
@@ -238,7 +239,7 @@ def _missing(types: Mapping[str, Any]) -> list[str]:
 # metadata.yaml.
 
 class Metadata(pydantic.BaseModel):
-    """What metadata.yaml says that is not in a bag's files, as rosbag2 names it."""
+    """Fields of metadata.yaml that a bag's files do not hold, named as in rosbag2."""
 
     relative_file_paths: list[str] = []
     custom_data: dict[str, str] | None = None
@@ -276,7 +277,7 @@ def _type_name(name: str) -> str:
 # Files.
 
 class _File:
-    """One file of a bag, read by ``rosbags``."""
+    """A single file of a bag, read by ``rosbags``."""
 
     def __init__(self, path: Path, warnings: list[str]) -> None:
         """Open it.

@@ -1,4 +1,4 @@
-"""When the messages of a bag are due while it is played; without ROS, threads or a clock."""
+"""Schedule of a bag's messages while it is played; needs no ROS, threads or clock."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Schedule:
         return message
 
     def wait_s(self) -> float | None:
-        """How long until a message or the end is due [s]; None: none will be, or it is paused."""
+        """Return the time until the next message or the end is due [s]; None if paused or done."""
         if self.done or self.paused:
             return None
         return max(0.0, (self._due_ns - self._played_ns) / 1e9 / self._rate)
@@ -152,7 +152,7 @@ class Offer:
 
 
 def offer(topic: BagTopic) -> Offer:
-    """What suits every subscriber of the recorded publishers: the strongest of their offers."""
+    """Return the strongest offer of a topic's recorded publishers; it suits every subscriber."""
     if not topic.qos:
         return Offer()
 
@@ -168,7 +168,7 @@ def offer(topic: BagTopic) -> Offer:
 
 def choose(bag: Bag, wanted: tuple[str, ...] = (), truth: bool = False,
            ) -> tuple[dict[str, BagTopic], dict[str, str]]:
-    """Which topics of a bag can be played.
+    """Choose the topics of a bag that can be played.
 
     Args:
         bag: the bag.

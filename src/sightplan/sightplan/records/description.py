@@ -1,4 +1,4 @@
-"""What a directory of results holds, as JSON beside its journal: a resumed command must agree."""
+"""JSON description of a directory of results, beside its journal; a resumed command must agree."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def plain(data: Mapping[str, Any]) -> dict[str, Any]:
-    """As it will be when read back (tuples become lists), so that it can be compared."""
+    """Return the data as JSON reads them back (tuples become lists), so that they compare."""
     found: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
     return found
 

@@ -256,7 +256,7 @@ class FolderPictures:
 
 @dataclasses.dataclass
 class WrittenEpisode:
-    """One attempt at an episode out of a folder of events.
+    """An attempt at an episode, read from a folder of events.
 
     Attributes:
         events: in order, EpisodeStarted first.

@@ -38,7 +38,7 @@ from sightplan.records.mcap import (
 )
 
 MOST_BYTES = 2**30
-"""Of a chunk or a message, unpacked: a length that is larger is taken for a damaged one."""
+"""Most bytes of an unpacked chunk or message; a greater length is treated as damage."""
 _ALWAYS_UNPACKED = 2**26
 _MOST_RATIO = 100
 
@@ -55,7 +55,7 @@ def zstd_module() -> Any:
 
 
 def most_unpacked(packed: int) -> int:
-    """How many bytes so many may unpack to; what unpacks to more is damaged, or made to harm."""
+    """Return the most bytes that ``packed`` bytes may unpack to; more is damage or an attack."""
     return min(MOST_BYTES, max(_ALWAYS_UNPACKED, _MOST_RATIO * packed))
 
 

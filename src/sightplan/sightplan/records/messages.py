@@ -191,7 +191,7 @@ _APART: Mapping[type, tuple[str, ...]] = {
 
 @functools.cache
 def _fields(kind: Any) -> tuple[tuple[str, str, Any], ...]:
-    """Of a dataclass: names of its fields, their names in messages, and their types."""
+    """Return a dataclass's fields: name, name in messages, and type of each."""
     hints = get_type_hints(kind)
     return tuple((field.name, _OTHER_NAMES.get(field.name, field.name), hints[field.name])
                  for field in dataclasses.fields(kind) if field.name not in _APART.get(kind, ()))
@@ -199,12 +199,12 @@ def _fields(kind: Any) -> tuple[tuple[str, str, Any], ...]:
 
 @functools.cache
 def _readers(kind: Any) -> tuple[tuple[str, str, Callable[[Any], Any]], ...]:
-    """Of a dataclass: names of its fields, their names in messages, and what reads them."""
+    """Return a dataclass's fields: name, name in messages, and the function that reads each."""
     return tuple((own, name, _reader(of, name)) for own, name, of in _fields(kind))
 
 
 def _reader(kind: Any, name: str) -> Callable[[Any], Any]:
-    """What reads values of a type out of a message's field."""
+    """Return the function that converts a message's field to a value of type ``kind``."""
     if kind in _FROM_FIELD:
         return _FROM_FIELD[kind]
     if kind in _MESSAGES:
@@ -244,7 +244,7 @@ def maybe_action_from_msg(message: Any) -> Action | None:
 
 
 def usage_from_msg(message: Any) -> Usage | None:
-    """What a model's use cost; None: nobody counted."""
+    """Return the usage of a model; None if it was not counted."""
     return from_msg(Usage, message) if message.counted else None
 
 
@@ -386,7 +386,7 @@ def image_from_msg(message: Any) -> NDArray[np.uint8]:
 
 
 def observation_from_msg(message: Any) -> Observation:
-    """What the agent sees in an image message."""
+    """Return an image message as an observation of the agent."""
     return Observation(image=image_from_msg(message), stamp_ns=time_from_msg(message.header.stamp),
                        frame_id=message.header.frame_id)
 
@@ -406,7 +406,7 @@ def facts_from_msg(messages: Iterable[Any]) -> dict[Atom, bool]:
 
 
 def privileged_from_msg(value: str) -> Privileged:
-    """When privileged information is provided; an empty text stands for never.
+    """Return the setting when privileged information is provided; an empty text means never.
 
     Raises:
         InputError: another text than a value of Privileged.
@@ -676,7 +676,7 @@ class Messages:
         return {name: write(getattr(value, own)) for own, name, write in self._of_fields[kind]}
 
     def _writer(self, kind: Any) -> Callable[[Any], Any]:
-        """What makes a message's field of values of a type."""
+        """Return the function that converts a value of type ``kind`` to a message's field."""
         if kind not in self._writers:
             if kind in _MESSAGES:
                 self._writers[kind] = self.to_msg
@@ -712,7 +712,7 @@ class Messages:
             opened=probability_to_msg(instance.opened))
 
     def usage_to_msg(self, usage: Usage | None) -> Any:
-        """What a model's use cost, as a message; None: nobody counted."""
+        """Return the usage of a model as a message; ``usage`` is None if it was not counted."""
         if usage is None:
             return self._own('Usage', cost_usd=math.nan)
         return self._own('Usage', counted=True, **self._put(usage))
@@ -752,7 +752,7 @@ class Messages:
                          image_id=observation.image_id, **self._knowledge(observation))
 
     def _knowledge(self, observation: Observation) -> dict[str, Any]:
-        """What is known about an observation besides its picture, as fields of a message."""
+        """Return an observation's visible objects, text and privileged facts as message fields."""
         visible = observation.visible_objects
         return {'knows_visible': visible is not None, 'visible_objects': list(visible or ()),
                 'text': text(observation.text or ''),
@@ -848,7 +848,7 @@ class Messages:
 
     def _adopted_to_fields(self, event: GoalAdopted | ProblemAdopted | ModelKnown,
                            ) -> dict[str, Any]:
-        """What a method knows from now on, as fields of a message."""
+        """Return an adopted goal or problem, or a model's identity, as fields of a message."""
         kind = _ADOPTED[type(event)]
         if isinstance(event, ModelKnown):
             return {'kind': kind, **self._put(event)}
@@ -893,9 +893,9 @@ class EpisodeMessages:
         self.sequence = 0
         """Number of the next message."""
         self.domain: Domain | None = None
-        """Of the next episode; must be set before it starts."""
+        """Domain of the next episode; must be set before the episode starts."""
         self.session = ''
-        """Of the run that the next episode belongs to; empty: of none."""
+        """Session of the run that the next episode belongs to; '' if it belongs to none."""
 
     def message(self, event: EpisodeEvent) -> tuple[str, Any]:
         """Relative name of the topic, and message, of the next event."""

@@ -25,7 +25,7 @@ from sightplan.records.bag_reading import Bag, BagMessage, Place, open_bag
 from sightplan.records.messages import image_from_msg, raw_stamp_ns
 
 _ORDER = (topics.CAMERA_LABELLED, topics.CAMERA_IMAGE)
-"""What a model was shown comes first."""
+"""Topics to search for a picture; the labelled one, which a model was shown, comes first."""
 
 _HELD_BYTES = 64_000_000
 """So much of a bag's pictures is kept from the first search, some seventy of 640x480 pixels: to
@@ -33,7 +33,7 @@ find one again costs reading a compressed chunk of the file twice."""
 
 
 class _Place(NamedTuple):
-    """Where a picture is: rank of its topic among those that may show the same, and position."""
+    """Place of a picture: rank of its topic among those that may show the same, and position."""
 
     rank: int
     topic: str

@@ -1,4 +1,4 @@
-"""What a result needs to be repeated: commit, versions, machine."""
+"""Provenance of a result: the commit, versions and machine that are needed to repeat it."""
 
 from __future__ import annotations
 

@@ -32,12 +32,12 @@ _WRITERS: Mapping[Any, codec.Hook] = {
 
 
 def queries_to_json(event: Asked) -> list[dict[str, Any]]:
-    """What was asked: pictures by their ids, prompts by name and hash."""
+    """Return a batch's queries as JSON data, with pictures by id and prompts by name and hash."""
     return [query.to_json(hooks=_WRITERS) for query in event.queries]
 
 
 def replies_to_json(event: Asked) -> list[dict[str, Any]]:
-    """What was replied."""
+    """Return a batch's replies as JSON data."""
     return [reply.to_json(hooks=_WRITERS) for reply in event.replies]
 
 

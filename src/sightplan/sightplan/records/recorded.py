@@ -59,7 +59,7 @@ class PictureSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RecordedEpisode:
-    """One episode out of a bag.
+    """An episode read from a bag.
 
     Attributes:
         bag: the bag.
@@ -171,7 +171,7 @@ class _Attempt:
     warnings: list[str] = field(default_factory=list)
 
     def episode(self, bag: Path, pictures: Pictures) -> RecordedEpisode:
-        """What they say.
+        """Return the episode that the collected messages record.
 
         Raises:
             SightplanError: its problem cannot be read.

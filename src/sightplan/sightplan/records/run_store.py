@@ -58,9 +58,9 @@ def repeats_text(path: Path, repeated: Sequence[str], most: int = 5) -> str:
 
 
 class RunStore:
-    """One run's directory. Reading needs no ``open``.
+    """The directory of one run. Reading needs no ``open``.
 
-    Only one process may have it open to write, or those that work for one command. Use as a
+    Only one process, or the processes of one command, may have it open to write. Use it as a
     context manager, or call ``close``.
 
     Attributes:
@@ -213,7 +213,7 @@ class RunStore:
 
     @property
     def warnings(self) -> list[str]:
-        """What ``lines`` left out last, each a sentence that names the file."""
+        """Sentences about the lines that ``lines`` left out last, each naming the file."""
         return [repeats_text(self._journal.path, self.repeated)] if self.repeated else []
 
     def done(self) -> set[str]:
@@ -267,7 +267,9 @@ class RunStore:
         return whole
 
     def origin(self) -> dict[str, Any]:
-        """What a result must name, from ``run.json``: what was run, and by what.
+        """Return the origin that a result must name: the run's settings and its software.
+
+        The data come from ``run.json``.
 
         Returns:
             ``method``, ``backend``, ``model``, ``domain``, ``split``, ``seed``, ``privileged``

@@ -1,6 +1,6 @@
-"""What is recorded of an episode: topics, their types and their quality of service.
+"""Topics that are recorded of an episode, with their types and their quality of service.
 
-One place, because nodes that publish, recorders on ROS and in process, and readers must agree.
+Publishing nodes, recorders on ROS and in process, and readers all take them from this module.
 All names are relative, so that a whole graph can be pushed into a namespace (``relative`` finds
 them there).
 """
@@ -63,14 +63,14 @@ LATCHED_QOS = Qos(1, 'reliable', 'transient_local')
 
 
 def bag_qos(topic: str) -> Qos:
-    """What a bag notes of the quality of service of a recorded topic."""
+    """Return the quality of service that a bag notes for a recorded topic."""
     if topic == GOAL_IMAGE:
         return LATCHED_QOS
     return EVENTS_QOS if topic in EVENTS or topic == TRUTH else SENSOR_QOS
 
 
 def relative(name: str, known: Iterable[str] = tuple(RECORDED)) -> tuple[str, str] | None:
-    """Which of the known topics a recorded one is, and in which namespace it stands.
+    """Split the name of a recorded topic into its namespace and a known relative name.
 
     Args:
         name: as recorded, for example ``/arm_1/agent/step``.

@@ -19,7 +19,7 @@ from sightplan.model import (
 
 @dataclass(frozen=True, slots=True)
 class TruthReply:
-    """One answer of a TruthSource: a state, an outcome, or why there is none.
+    """A reply of a TruthSource: a state, an outcome, or the reason why there is none.
 
     Attributes:
         stamp_ns: world time it is of [ns]; 0: the time when it was asked.
@@ -63,7 +63,7 @@ class NotedTruth:
         return state
 
     def last_outcome(self) -> str:
-        """What became of the last action; contract in the port."""
+        """Return the outcome of the last action, and record it; contract in the port."""
         try:
             outcome = self._truth.last_outcome()
         except InfrastructureError as error:
@@ -73,7 +73,7 @@ class NotedTruth:
         return outcome
 
     def episode_details(self) -> dict[str, Any]:
-        """What else the other one says of the episode; bags do not keep it."""
+        """Return the wrapped source's details of the episode, which bags do not keep."""
         source: object = self._truth
         return dict(source.episode_details()) if isinstance(source, DetailSource) else {}
 
@@ -143,7 +143,7 @@ class RepeatedTruth:
         return found.state
 
     def last_outcome(self) -> str:
-        """What became of the action that ``select_outcome`` names; contract in the port."""
+        """Return the outcome of the action that ``select_outcome`` names; contract in the port."""
         return self._next(False, self._outcome_ns).outcome or ''
 
     def _next(self, state: bool, stamp_ns: int) -> TruthReply:

@@ -38,16 +38,16 @@ from sightplan.vlm.api import (
 
 @dataclass(frozen=True, slots=True)
 class AskSettings:
-    """How to ask.
+    """Settings for asking another model the recorded questions.
 
     Attributes:
         backend: name of the backend.
-        options: its settings.
-        answers: how replies are read, a name in ``PARSERS``.
+        options: settings of the backend.
+        answers: name, in ``PARSERS``, of the parser of replies.
         wording: ``asking.RECORDED`` or ``asking.TODAY``.
-        purposes: only questions that were asked for these; empty: all.
+        purposes: purposes of the questions to ask again; empty: all.
         limit: see ``ask_again``.
-        seed: of a backend that has one.
+        seed: seed of a backend that has one.
         timeout_s: limit of the questions about one image [s].
     """
 

@@ -30,7 +30,7 @@ from sightplan.replay.answers_store import Key, kept
 from sightplan.replay.batches import Batch, Source, batches
 
 RECORDED, TODAY = 'recorded', 'domain'
-"""Whose wording of the questions is used: that of the bag, or that of the domain as it is now."""
+"""Sources of the questions' wording: the bag, or the domain as it is now."""
 
 
 class CurrentTruth:
@@ -65,17 +65,17 @@ class CurrentTruth:
 
 @dataclass(frozen=True, eq=False)
 class Reply:
-    """What became of a batch.
+    """Result of asking a batch of questions again.
 
     Attributes:
-        batch: the questions.
+        batch: the recorded questions.
         answers: one per question, without the replies' texts if they come from the store; None if
-            the bag lacks what the model needs.
-        questions: as they were asked now; none if the model was not.
+            the bag lacks data that the model needs.
+        questions: the questions as they were asked now; empty if the model was not asked.
         prompt: name and hash of the prompt that was used.
         seconds: wall-clock time of the call [s].
         fresh: whether the model was asked now.
-        lacks: what the bag lacks: ``image``, ``truth``, or nothing.
+        lacks: the data that the bag lacks: ``image``, ``truth``, or ''.
     """
 
     batch: Batch

@@ -97,16 +97,16 @@ def with_batches(source: Source, change: Callable[[Batch], Asked | None]) -> Sou
 
 
 class Truth:
-    """What is true: what people labelled, else what the bag says.
+    """Truth about atoms: the labels of people, else the truth in the bag.
 
     Args:
-        labels: they win over the bag, also where they decide nothing: an atom that people found
-            unclear, or about which as many said yes as no, has no truth.
+        labels: labels that replace the bag's truth, also where they decide nothing: an atom that
+            people found unclear, or about which as many said yes as no, has no truth.
 
     Attributes:
-        labelled: distinct pairs of image and atom that were looked up and are labelled.
-        compared: of those, how many the bag knows, too.
-        disagreements: of those, where the two differ: episode, image, atom and the label.
+        labelled: number of distinct pairs of image and atom that were looked up and are labelled.
+        compared: number of the labelled pairs for which the bag, too, has a truth.
+        disagreements: compared pairs in which label and bag differ: episode, image, atom, label.
     """
 
     def __init__(self, labels: Labels | None = None) -> None:

@@ -28,12 +28,12 @@ NOTE = ("An answer that is unreadable or unknown counts as wrong. Intervals of a
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One question and two answers to it.
+    """A question and two answers to it.
 
     Attributes:
-        group: what is not independent of each other: the episode, in whatever run.
-        predicate: of the atom.
-        purpose: why it was asked.
+        group: the episode, in any run; pairs of one group are not independent.
+        predicate: predicate of the atom.
+        purpose: purpose of the question.
         recorded: the first answer.
         new: the second answer; None if there is no second model.
         truth: whether the atom held; None: nobody knows.
@@ -49,10 +49,12 @@ class Pair:
 
 def answers_of(verdicts: Sequence[Verdict], truths: Sequence[bool],
                groups: Sequence[str] | None = None) -> dict[str, Any]:
-    """How right (N,) answers are, given (N,) truths, and of which group each is; None: of its own.
+    """Score (N,) answers by (N,) truths.
+
+    ``groups``, (N,), names each answer's group; None makes each answer a group of its own.
 
     Returns:
-        plain JSON data: ``n``, ``right``, ``accuracy``, ``interval95`` (answers of a group may
+        plain JSON data: ``n``, ``right``, ``accuracy``, ``interval95`` (the answers of a group
         are a cluster: see ``metrics.intervals``), ``true_positive_rate``
         ("yes" among true atoms), ``false_positive_rate`` ("yes" among false ones),
         ``balanced_accuracy`` (mean of the fractions of right answers about true and about false
@@ -75,9 +77,9 @@ def answers_of(verdicts: Sequence[Verdict], truths: Sequence[bool],
 
 def agreement(first: Sequence[Verdict], second: Sequence[Verdict],
               groups: Sequence[str] | None = None) -> dict[str, Any]:
-    """How far two models give the same answers, where both say yes or no.
+    """Measure how often two models give the same answer, where both say yes or no.
 
-    Groups are those of ``answers_of``.
+    ``groups`` are those of ``answers_of``.
 
     Returns:
         plain JSON data: ``questions``, ``readable`` (yes or no by both), ``same``, ``fraction``

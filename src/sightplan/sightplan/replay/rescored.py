@@ -25,16 +25,16 @@ _MOST_CHARACTERS = 200
 
 @dataclass
 class RunAgain:
-    """One run's episodes, scored from its bags.
+    """The episodes of one run, scored from the run's bags.
 
     Attributes:
-        run: the run directory; None: the bags belong to none.
-        suite: that its episodes belong to, None for none.
-        lines: of results, in the order of the live ones where there are any.
+        run: the run directory; None if the bags belong to none.
+        suite: the suite that the episodes belong to; None for none.
+        lines: lines of results, in the order of the live ones where there are any.
         compared: number of whole episodes that have a live line.
         differing: episode to what differs from its live line, in words.
-        without_bag: live episodes of which there is no bag that can be read; 0 where only some
-            bags of the run were asked for.
+        without_bag: number of live episodes without a readable bag; 0 where only some bags of the
+            run were asked for.
     """
 
     run: Path | None
@@ -50,7 +50,7 @@ class RunAgain:
         return not self.differing if self.compared else None
 
     def summary(self, out: str) -> dict[str, Any]:
-        """As ``sightplan run`` gives it, and how it compares with the live run."""
+        """Return the summary of ``sightplan run``, and the comparison with the live run."""
         origin: Mapping[str, Any] = {}
         if self.run is not None:
             try:
@@ -143,7 +143,7 @@ def _whole(episode: RecordedEpisode) -> Iterator[EpisodeEvent]:
 
 
 def differences(live: Mapping[str, Any], again: Mapping[str, Any]) -> list[str]:
-    """What is not the same in two lines of results of one episode.
+    """Compare two lines of results of one episode.
 
     Returns:
         ``field: was X, now Y`` for each field but ``NOT_COMPARED``; empty if they are equal.

@@ -157,7 +157,7 @@ def _warnings(episode: RecordedEpisode) -> tuple[str, ...]:
 
 
 def run_of(bag: Path) -> Path | None:
-    """The run directory above a bag."""
+    """Return the run directory above a bag; None if there is none."""
     return next((folder for folder in list(bag.parents)[:3]
                  if (folder / 'episodes.jsonl').is_file()), None)
 
@@ -173,7 +173,7 @@ class _Lines:
                 self._named.setdefault((run / str(line['bag'])).resolve(), []).append(line)
 
     def of(self, bag: Path) -> list[dict[str, Any]]:
-        """Those that name a bag; all if none names any."""
+        """Return the lines that name a bag; all lines of the run if none names any bag."""
         if not self._named:
             return self.every
         return next((self._named[path] for path in (bag, *bag.parents) if path in self._named), [])
@@ -201,7 +201,7 @@ def _digest(bag: Path) -> str:
 
 
 def describe(source: Source) -> dict[str, Any]:
-    """What a bag holds, as plain JSON data.
+    """Describe the content of a bag as plain JSON data.
 
     Returns:
         ``bag``, ``episode``, ``attempt`` (from 0), ``namespace`` (of its topics), ``domain``,

@@ -15,7 +15,7 @@ _REDACTED = (
 _BEARER = re.compile(r'(?i)\b(?:bearer|basic)\s+\S{8,}')
 _WORD = re.compile(r'[A-Za-z0-9]{24,}')
 _HASH = re.compile(r'[0-9a-f]{40}|[0-9a-f]{64}')
-"""Of a commit or a file: no secret."""
+"""Hash of a commit or a file, which is no secret."""
 _FIELDS = frozenset(('token', 'key', 'auth', 'authorization', 'bearer', 'password', 'passwd',
                      'secret', 'credential', 'credentials'))
 _ENDINGS = ('apikey', 'secretkey', 'privatekey', 'accesskey', 'accesstoken', 'authtoken',

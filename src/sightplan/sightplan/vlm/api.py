@@ -1,13 +1,13 @@
-"""How a model is found by the name of its backend, made, and asked for what it is.
+"""Registry of backends: finds a model by the name of its backend, makes and describes it.
 
 A backend is one module, ``sightplan_models.<name>`` or an entry point of another package in
-the group ``sightplan.backends``, holding a frozen settings dataclass ``Settings`` and a class
-``Backend(settings)`` that is a ``sightplan.model.query.Model``; it is chosen by that name, never
-by searching a model's name. Its class says which kinds of queries it answers (``accepts``) and,
-where that is not as usual, more (``traits``); one whose ``traits.truth`` is not empty is built as
-``Backend(settings, truth)``. Heavy libraries are imported only inside the module. The module may
-have a function ``content(settings, kind)``: hash of what the settings refer to, see
-``backend_content``.
+the group ``sightplan.backends``. The module holds a frozen settings dataclass ``Settings`` and a
+class ``Backend(settings)`` that is a ``sightplan.model.query.Model``. A backend is chosen by the
+module's name, never by searching a model's name. The class declares the kinds of queries that it
+answers (``accepts``) and unusual properties (``traits``); a backend whose ``traits.truth`` is not
+empty is built as ``Backend(settings, truth)``. Heavy libraries are imported only inside the
+module. The module may have a function ``content(settings, kind)`` that returns a hash of the files
+that the settings refer to, see ``backend_content``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ GROUP = 'sightplan.backends'
 _CANNOT = {YesNo: 'answers no yes/no questions', Generate: 'cannot plan',
            Locate: 'cannot point at things', Detect: 'cannot find all things in a picture',
            Choose: 'cannot choose among options', Check: 'cannot check places'}
-"""What a model that does not answer a kind cannot do, in words."""
+"""Kind of query to the words that say that a model does not answer it."""
 
 
 def make_checked_backend(name: str, values: Mapping[str, Any], *truth: Any) -> Model:
@@ -57,7 +57,7 @@ def make_checked_backend(name: str, values: Mapping[str, Any], *truth: Any) -> M
 
 
 class ModelUser:
-    """What asks a model: passes on what is known of it.
+    """Base of classes that ask a model: passes on the model's name, usage and new episodes.
 
     Args:
         model: see ``make_backend``.
@@ -73,7 +73,7 @@ class ModelUser:
 
     @property
     def usage(self) -> Usage | None:
-        """What all calls so far cost; None where nobody counts."""
+        """Usage of all calls so far; None where it is not counted."""
         return self._model.usage
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
@@ -82,13 +82,13 @@ class ModelUser:
 
 
 class RunDomain(Protocol):
-    """What a run's domain decides about its backend; ``sightplan.domains.Domain`` is one."""
+    """The properties of a run's domain that its backend depends on, as ``domains.Domain`` has."""
 
     reference: str
-    """What the domain is found by: its name, or the path of its folder."""
+    """Name of the domain, or the path of its folder, by which the domain is found."""
 
     errors_together: float
-    """How strongly a model's errors on one picture hang together, from 0 to 1."""
+    """Strength, from 0 to 1, of the dependence between a model's errors on one picture."""
 
 
 BACKENDS: Registry[Model] = Registry('backend', GROUP, 'Backend', ('accepts',), Model,

@@ -206,17 +206,17 @@ def _taken_up(path: Path, header: Mapping[str, Any], identity: Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One recorded reply.
+    """A recorded reply to a query, or the error of the failed call.
 
     Attributes:
-        key: of the query.
-        reply: to it; as plain JSON data where nobody has imported that kind of query (yet); None
-            if the call failed.
+        key: key of the query.
+        reply: reply to the query; plain JSON data if that kind of query has not been imported;
+            None if the call failed.
         kind: name of the kind of query; '' if the call failed.
-        images: ids of the images it showed.
-        usage: what the call cost whose last reply this is; None if nobody counted.
-        error: with which the call failed.
-        content: what the query showed, as ``Query.content``; empty if the call failed.
+        images: ids of the images that the query showed.
+        usage: usage of the call whose last reply this is; None if it was not counted.
+        error: error with which the call failed; None if it did not.
+        content: ``Query.content`` of the query; empty if the call failed.
     """
 
     key: str
@@ -230,15 +230,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What a file holds.
+    """Content of a recording's file.
 
     Attributes:
         path: the file.
         model: exact name of the recorded model.
         counted: whether usage was counted.
         accepts: names of the kinds that the model answers, ``EVERY`` for all.
-        texts: whether it answers yes/no questions about texts without a picture.
-        episodes: episode id ('' before any began) to its entries, in order.
+        texts: whether the model answers yes/no questions about texts without a picture.
+        episodes: episode id ('' before any began) to the episode's entries, in order.
     """
 
     path: Path
@@ -266,7 +266,7 @@ def read_recording(path: Path) -> Recording:
 
 def _difference(there: Mapping[str, Any], header: Mapping[str, Any],
                 identity: Mapping[str, Any]) -> str:
-    """What a recording was made with instead; '' if nothing that replies depend on."""
+    """Return the first backend or setting in which a recording differs, in words; '' if none."""
     if there.get('backend') and header['backend'] and there['backend'] != header['backend']:
         return f'backend {there["backend"]!r}, not {header["backend"]!r}'
     found = there.get('settings')
@@ -318,7 +318,11 @@ def _reply(data: Mapping[str, Any]) -> Entry:
 
 
 def _failed(data: Mapping[str, Any]) -> list[Entry]:
-    """One entry per key; the last bears what the call cost."""
+    """Return one entry per key of a failed call; the last one has the usage of the call.
+
+    Raises:
+        ValueError: the data are not those of a failed call.
+    """
     keys, images = (tuple(_typed(data, name, list)) for name in ('keys', 'images'))
     name, message = (_typed(data, name, str) for name in ('error', 'message'))
     kind = getattr(errors, name, None)

@@ -1,4 +1,4 @@
-"""Where the answer of a reply begins: its tag, and its first token."""
+"""Finds the beginning of the answer in a reply: its tag, and its first token."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def is_answered(text: str) -> bool:
 
 
 def answer_place(pieces: Sequence[str], tagged: bool = True) -> int | None:
-    """Which token of a reply begins the answer: the first that holds a letter or digit.
+    """Find the token of a reply that begins the answer: the first with a letter or digit.
 
     Args:
         pieces: the reply's tokens as texts.
         tagged: whether the answer stands in ``<answer>...</answer>``, of which the last one that
-            holds something counts; else all that is no thought is the answer.
+            is not empty counts; else the whole reply without its thoughts is the answer.
 
     Returns:
         Index into ``pieces``; None if there is no answer, or none that begins with a token of its

@@ -47,7 +47,7 @@ class Wrapper:
 
     @property
     def traits(self) -> Traits:
-        """What is known of the inner model."""
+        """Traits of the inner model."""
         return traits_of(self.inner)
 
     @property
@@ -57,7 +57,7 @@ class Wrapper:
 
     @property
     def usage(self) -> Usage | None:
-        """What all calls so far cost; None where nobody counts."""
+        """Usage of all calls so far; None where it is not counted."""
         return self.inner.usage
 
     def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
@@ -69,7 +69,7 @@ class Wrapper:
         return part_name(self.inner, kind)
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
-        """Tell the inner model, if it wants to know."""
+        """Tell the inner model that a new episode begins, if it keeps a history."""
         start_episode(self.inner, episode_id, split)
 
     def carry_over(self, spent: Usage) -> None:
@@ -78,11 +78,11 @@ class Wrapper:
 
     @property
     def pictures_lost(self) -> str:
-        """As of the inner model; contract in ``PictureCheck``."""
+        """The same attribute of the inner model; contract in ``PictureCheck``."""
         return pictures_lost(self.inner)
 
     def check_pictures(self) -> None:
-        """Let the inner model find out, if it can; contract in ``PictureCheck``."""
+        """Let the inner model check pictures, if it can; contract in ``PictureCheck``."""
         check_pictures(self.inner)
 
     def close(self) -> None:
@@ -162,12 +162,12 @@ class Lazy:
 
 
 class Router:
-    """One model out of several, each of which answers some kinds.
+    """A model made of several models, each of which answers some kinds of queries.
 
     Args:
-        main: what the router is called by: the model that was made when the router was.
-        parts: kinds, and what answers each.
-        missing: kinds that are not answered, and why, with the remedy.
+        main: the model that gives the router its name; it answers its kinds unless ``parts`` do.
+        parts: kind to the model that answers it.
+        missing: kind that is not answered to the reason, with the remedy.
     """
 
     def __init__(self, main: Model, parts: Mapping[Kind, Lazy | Model],
@@ -184,17 +184,17 @@ class Router:
 
     @property
     def traits(self) -> Traits:
-        """What is known of the main model."""
+        """Traits of the main model."""
         return traits_of(self.main)
 
     @property
     def name(self) -> str:
-        """Exact name of the main model; replies of others bear theirs."""
+        """Exact name of the main model; replies of other models hold those models' names."""
         return self.main.name
 
     @property
     def usage(self) -> Usage | None:
-        """What all models that were asked have used."""
+        """Sum of the usage of all models that were loaded; None where none is counted."""
         models = {id(self.main): self.main}
         for part in self._parts.values():
             model = part.loaded if isinstance(part, Lazy) else part

@@ -1,4 +1,4 @@
-"""What an instruction wants, as goals over the things that are seen.
+"""Goals of an instruction over the things that are seen.
 
 A sentence becomes *wishes* (``read_instruction``: a small reader of plain instructions about
 putting things somewhere), and these become goals over the things that are seen (``resolve``). Or

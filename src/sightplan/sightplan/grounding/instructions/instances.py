@@ -13,9 +13,9 @@ from sightplan.model.region import box_iou
 from sightplan.queries.detect import DRAWER, Detection, DetectReply, same_place
 
 ACCEPT = 0.5
-"""From this probability on a thing counts as described, where no number is said."""
+"""Least probability at which a thing counts as described, where no number is said."""
 CLEAR = 0.9
-"""What fits a description with less is not clear."""
+"""Least probability at which a thing clearly fits a description."""
 SLANT = 0.75
 """Height over width, in a picture, of a square on a table that a camera looks down on by 50
 degrees: what lies behind something is further away than it looks."""
@@ -48,10 +48,10 @@ class Stage:
 
 
 def instances_of(replies: Iterable[DetectReply]) -> tuple[Instance, ...]:
-    """What is seen in a picture by all looks at it together.
+    """Merge all looks at a picture into the things that it shows.
 
     Each look's boxes are matched one-to-one with those of the looks before, the likeliest first.
-    What a look does not show counts as probability 0 there; the means are taken over all looks.
+    A thing that a look does not show has probability 0 in it; means are taken over all looks.
 
     Raises:
         UnresolvedError: no reply can be used; says why.
@@ -77,7 +77,7 @@ def instances_of(replies: Iterable[DetectReply]) -> tuple[Instance, ...]:
 
 
 def _merged(group: Sequence[Detection], looks: int) -> Detection:
-    """One thing as several looks show it; its categories are scaled by how sure it is there."""
+    """Merge one thing's detections; its categories are scaled by its mean probability."""
     best = max(group, key=lambda one: one.probability)
     categories: dict[str, float] = {}
     colours: dict[str, float] = {}
@@ -93,12 +93,12 @@ def _merged(group: Sequence[Detection], looks: int) -> Detection:
 
 
 def _capped(chances: Mapping[str, float]) -> dict[str, float]:
-    """Probabilities without what a sum's rounding puts above 1."""
+    """Return the probabilities, limited to 1, which the rounding of a sum may exceed."""
     return {name: min(1.0, chance) for name, chance in chances.items()}
 
 
 def _levelled(found: Sequence[Detection]) -> list[Detection]:
-    """The same with the likeliest two drawers told apart: the upper one's box begins higher."""
+    """Return the detections with the likeliest two drawers as top and bottom one, by height."""
     levels = f'{DRAWER}:top', f'{DRAWER}:bottom'
 
     def sure(one: Detection) -> float:
@@ -128,14 +128,14 @@ def _named(found: Sequence[Detection]) -> tuple[Instance, ...]:
 
 def resolve(wishes: Sequence[Wish], seen: Sequence[Instance],
             aspect: float = ASPECT) -> tuple[Stage, ...]:
-    """Which of the things that are seen each wish is about.
+    """Find the things in a picture that each wish is about.
 
-    Where an instruction says how many things fit a description, the so many likeliest are they;
-    else all that fit with ``ACCEPT``, and at least one. In one stage no thing is meant twice: what
-    one description means, a later one in other words does not.
+    If the instruction says how many things fit a description, the likeliest ones are taken, as
+    many as it says; else all that fit with ``ACCEPT``, and at least one. Within a stage, a thing
+    that one description means is not meant by a later description in other words.
 
     Args:
-        wishes: as the instruction has them, stage by stage.
+        wishes: those of the instruction, stage by stage.
         seen: all things in the picture.
         aspect: width over height of the picture.
 
@@ -148,19 +148,19 @@ def resolve(wishes: Sequence[Wish], seen: Sequence[Instance],
 
 def clear_part(wishes: Sequence[Wish], seen: Sequence[Instance],
               aspect: float = ASPECT) -> tuple[Stage, ...]:
-    """What of each wish is clear by what is seen, however little that is.
+    """Return the part of each wish that is clear from the picture, which may be empty.
 
-    A place is clear if it fits its description with ``CLEAR``; of a description that means all
-    things of a kind, each thing that does; of one that chooses among things, only if all that it
-    chooses among do.
+    A place is clear if it fits its description with ``CLEAR``. Of a description that means all
+    things of a kind, each thing that fits with ``CLEAR`` is clear. A description that chooses
+    among things is clear only if all of these fit with ``CLEAR``.
 
     Args:
-        wishes: as the instruction has them, stage by stage.
+        wishes: those of the instruction, stage by stage.
         seen: all things in the picture.
         aspect: width over height of the picture.
 
     Returns:
-        As many stages as there are wishes; what is not clear is missing.
+        One stage for each wish, without the placements and drawers that are not clear.
     """
     scene = _Scene(wishes, seen, aspect)
     return tuple(scene.clear_part(wish) for wish in wishes)
@@ -197,7 +197,7 @@ class _Scene:
         return Stage(tuple(placements), drawer.name, wish.closed, chance * sure, wish.was_open)
 
     def clear_part(self, wish: Wish) -> Stage:
-        """What of the wish is clear."""
+        """Return the part of the wish that is clear."""
         placements: list[tuple[str, str]] = []
         taken: dict[str, _Words] = {}
         for things, place in wish.goods:
@@ -216,7 +216,7 @@ class _Scene:
         return Stage(tuple(placements), drawer, wish.closed, None, wish.was_open)
 
     def _clear(self, things: Things, taken: Mapping[str, _Words]) -> list[Instance]:
-        """What a description means, as far as that is clear."""
+        """Return the things that a description clearly means."""
         words = things.categories, things.colour
         if things.choice is not Choice.ALL:
             found, _ = self._fitting(things, taken)
@@ -279,7 +279,7 @@ class _Scene:
         return math.hypot((x1 - x2) * self._aspect, (y1 - y2) / SLANT)
 
     def _left_out(self, things: Things, among: Sequence[Instance]) -> list[Instance]:
-        """What "all but" leaves out."""
+        """Return the things that "all but" leaves out."""
         if things.choice is Choice.ALL:
             return [max(among, key=lambda one: _fit(one, things.categories, things.colour))]
         fitting = [one for one in among

@@ -96,14 +96,14 @@ class _Mention:
 
 
 def read_instruction(text: str) -> tuple[Wish, ...]:
-    """What an instruction wants, stage by stage.
+    """Read the wishes of an instruction, stage by stage.
 
     Args:
         text: one or more sentences; each is a stage, which is over before the next begins.
 
     Raises:
-        UnreadError: a sentence holds a word that has no part in what was read, nothing that can
-            be read, or leaves open which things go where.
+        UnreadError: the text is empty or too long, or a sentence holds a word that has no part in
+            what was read, nothing that can be read, or leaves open which things go where.
     """
     if len(text) > LONGEST:
         raise UnreadError(f'the instruction has {len(text)} characters; at most {LONGEST} '
@@ -115,7 +115,7 @@ def read_instruction(text: str) -> tuple[Wish, ...]:
 
 
 class _Sentence:
-    """One stage."""
+    """A sentence of an instruction, which is one stage."""
 
     def __init__(self, text: str) -> None:
         self._text = text.strip()
@@ -154,10 +154,10 @@ class _Sentence:
         self._tokens = masked
 
     def wish(self) -> Wish:
-        """What the sentence wants.
+        """Return the wish of the sentence.
 
         Raises:
-            UnreadError: it cannot be read.
+            UnreadError: the sentence cannot be read.
         """
         drawers = [self._drawer(k) for k, token in enumerate(self._tokens)
                    if token.startswith(f'{DRAWER}:')]
@@ -209,12 +209,12 @@ class _Sentence:
                 for k, token in enumerate(self._tokens) if token not in (',', ';', ':')]
 
     def _where(self, phrase: str) -> list[int]:
-        """At which words a phrase begins."""
+        """Return the indices of the words at which a phrase begins."""
         said, parts = [word for _, word in self._words()], phrase.split()
         return [k for k in range(len(said) - len(parts) + 1) if said[k:k + len(parts)] == parts]
 
     def _use(self, begin: int, count: int) -> None:
-        """Words from one on have a part in what was read."""
+        """Note that ``count`` words from ``begin`` on have a part in what was read."""
         self._used.update(at for at, _ in self._words()[begin:begin + count])
 
     # --- drawers ---------------------------------------------------------------------------------
@@ -223,10 +223,10 @@ class _Sentence:
         return Place(DRAWER, level=self._tokens[index].partition(':')[2])
 
     def _ends_closed(self) -> bool:
-        """How the drawer is to be in the end.
+        """Return whether the drawer is to be closed at the end.
 
         Raises:
-            UnreadError: that is not said, or both are.
+            UnreadError: the sentence tells neither, or both open and closed.
         """
         found: list[tuple[int, int, int, bool]] = []  # list of phrases, first word, end, closed
         for number, end in enumerate(_lexicon().drawer_ends):
@@ -246,7 +246,7 @@ class _Sentence:
         return first[3]
 
     def _was_open(self) -> bool | None:
-        """How it is at the beginning, where the words tell."""
+        """Return whether the drawer is open at the beginning; None if the words do not tell."""
         if self._says(_lexicon().drawer_is_open):
             return True
         return False if self._says(_lexicon().opens_drawer) else None
@@ -349,7 +349,7 @@ class _Sentence:
         return '', at
 
     def _describe(self, mention: _Mention, categories: tuple[str, ...]) -> tuple[Things, int]:
-        """Which things a description means, and where it ends."""
+        """Return the things that a description means, and the token index at which it ends."""
         words = _lexicon()
         numbers = [words.numbers[token] for token in mention.before if token in words.numbers]
         singular = self._is_singular(mention)
@@ -407,7 +407,7 @@ class _Sentence:
         return 0
 
     def _anchored(self, at: int) -> tuple[Place, int] | None:
-        """What follows "nearest to" from a token on, and where it ends; None without."""
+        """Return the place after "nearest to" at a token, and its end; None without the words."""
         used = self._starts(at, _lexicon().nearest)
         if not used:
             return None

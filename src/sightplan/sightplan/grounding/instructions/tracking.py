@@ -1,9 +1,9 @@
-"""What is where, by all pictures together: things are known by their places.
+"""Tracking of things over all pictures together: a thing is recognised by its place.
 
-Who has seen a thing several times knows more of it than one more look can tell. What no hand has
-touched is where it was, so that whatever is seen there is another sighting of the same thing, by
-whatever name it goes; what is seen where nothing was is new, or has moved. From its sightings, and
-from the looks that missed it, follows what a thing is.
+Several sightings of a thing tell more about it than one look. A thing that no hand has touched
+stays where it was, so whatever is seen there is another sighting of it, under whatever category.
+Something seen where nothing was is new, or has moved. The probabilities of a thing's categories
+follow from its sightings and from the looks that missed it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from sightplan.model.region import Form, Region, box_iou
 from sightplan.queries.detect import CATEGORIES, COLOURS, same_place
 
 ALIKE = 0.2
-"""A thing may be another look's thing if it is of its category with this probability."""
+"""Least probability that a seen thing is of a known thing's category, to be matched with it."""
 MOST = 0.5
-"""What is seen by so many looks at a picture is believed to have moved there by itself."""
+"""Least probability of a seen thing's category, for an untouched thing to be matched with it."""
 _SURE, _UNSURE = 0.95, 0.5
-"""A thing is taken to be found by a look with a probability between these."""
+"""Greatest and least probability with which a look is taken to find and name a thing rightly."""
 _MOST_BOXES = 4
-"""Where a thing is, is the mean of so many boxes at most: it may have been moved a little."""
+"""Most boxes that a thing's place is averaged over; few, since it may be moved a little."""
 _ALIKE_LOOKS = 0.5
-"""Looks at one picture share errors: each counts for so much of one that shares none."""
+"""Weight of a look, compared with an independent one: looks at one picture share errors."""
 
 
 @dataclass
@@ -35,13 +35,13 @@ class _Known:
     """A thing and its sightings: sums over looks.
 
     Attributes:
-        start: where it was seen first.
-        region: where it is now.
-        looks: how many looks could have seen it.
-        boxes: how many boxes the last one is the mean of.
-        moved: whether it was touched.
-        lost: whether it was touched and not seen since.
-        late: whether the first picture did not show it.
+        start: box where the thing was seen first.
+        region: box where the thing is now.
+        looks: number of looks that could have seen the thing.
+        boxes: number of boxes that ``region`` is the mean of.
+        moved: whether the thing was touched, or has moved by itself.
+        lost: whether the thing was placed without being seen, and not seen since.
+        late: whether the first picture did not show the thing.
     """
 
     start: Region
@@ -60,8 +60,8 @@ class Memory:
     """All things that were seen, each under one name.
 
     Args:
-        seen: what several looks at the first picture show.
-        looks: how many.
+        seen: the things that several looks at the first picture show.
+        looks: number of these looks.
     """
 
     def __init__(self, seen: Sequence[Instance], looks: int) -> None:
@@ -71,11 +71,11 @@ class Memory:
             self._begin(one.name, one, looks)
 
     def __getitem__(self, name: str) -> Instance:
-        """A thing, where it is now."""
+        """Return a thing with its present place."""
         return self._judged(name, self._known[name].region)
 
     def as_at_first(self) -> tuple[Instance, ...]:
-        """All things, each where it was seen first, and as all looks since show it."""
+        """Return all things, each where it was seen first, with the categories by all looks."""
         return tuple(self._judged(name, one.start) for name, one in self._known.items())
 
     def is_late(self, name: str) -> bool:
@@ -83,27 +83,27 @@ class Memory:
         return self._known[name].late
 
     def put(self, name: str, region: Region) -> None:
-        """A thing is taken to be somewhere, though it is not seen there."""
+        """Set the place of a thing that is not seen there."""
         known = self._known[name]
         known.region, known.lost = region, True
 
     def look(self, seen: Sequence[Instance], looks: int, touched: Collection[str] = (),
              hidden: Collection[str] = (), lifted: str = '', filled: Sequence[Region] = ()
              ) -> Mapping[str, Instance]:
-        """Take in what looks at a new picture show.
+        """Update all things by looks at a new picture.
 
         Args:
-            seen: by any names.
-            looks: how many.
-            touched: what the hand may have moved since the picture before.
-            hidden: what cannot be seen.
-            lifted: what of that is said to be in the hand: it is not there where it was, or has
-                not been taken.
-            filled: boxes of places where things were put; what is seen there and is none of the
-                things that are known is one of these, and not a new one.
+            seen: the things that the looks show, under any names.
+            looks: number of these looks.
+            touched: names of things that the hand may have moved since the picture before.
+            hidden: names of things that cannot be seen.
+            lifted: name of the touched thing that is said to be in the hand; '' for none. It is
+                found only at its old place, if it has not been taken.
+            filled: boxes of places where things were put; an unmatched thing that is seen there
+                is not taken for a new one.
 
         Returns:
-            What was seen, by the names of the things.
+            The seen things that were matched, by the names of the known things.
         """
         self._pictures += 1
         still = [name for name in self._known
@@ -157,12 +157,12 @@ class Memory:
                             (known.opened + one.opened) / 2)
 
     def _judged(self, name: str, region: Region) -> Instance:
-        """What a thing is, by Bayes' rule over its looks.
+        """Return a thing with the probabilities of its categories and colours, by Bayes' rule.
 
-        A look names it rightly with probability ``hit``, misses it with half of the rest, and
-        calls it something else, all things alike, with the other half; it is nothing where looks
-        only rarely see something. Looks are no independent witnesses: likelihoods are raised to
-        the power ``_ALIKE_LOOKS``.
+        A look names the thing rightly with probability ``hit``, misses it with half of the rest,
+        and gives it any other category with the other half. There may be no thing at all, where
+        looks only rarely see one. Looks are not independent: likelihoods are raised to the power
+        ``_ALIKE_LOOKS``.
         """
         known, hit = self._known[name], self._hit()
         if known.looks <= 1:  # there is nothing to compare a single look with
@@ -184,7 +184,7 @@ class Memory:
                         _shares(colours), known.opened)
 
     def _hit(self) -> float:
-        """How often a look finds a thing and names it rightly, as far as looks agree."""
+        """Return how often a look finds and names a thing rightly, by the looks' agreement."""
         agreed = [max(one.categories.values(), default=0.0) / one.looks
                   for one in self._known.values()
                   if sum(one.categories.values()) >= one.looks / 2]
@@ -192,7 +192,11 @@ class Memory:
 
 
 def _shares(logs: Mapping[str, float], nothing: float | None = None) -> dict[str, float]:
-    """Probabilities from logarithms of likelihoods; of what is left it is nothing."""
+    """Return probabilities from log-likelihoods.
+
+    ``nothing`` is the log-likelihood that there is no thing; the probabilities of the others then
+    sum to less than 1.
+    """
     best = max([*logs.values(), *([] if nothing is None else [nothing])], default=0.0)
     weights = {name: math.exp(_ALIKE_LOOKS * (one - best)) for name, one in logs.items()}
     whole = sum(weights.values()) + (
@@ -201,20 +205,20 @@ def _shares(logs: Mapping[str, float], nothing: float | None = None) -> dict[str
 
 
 def _towards(one: Region, other: Region, part: float) -> Region:
-    """A box on the way from one to another one."""
+    """Return the box at the fraction ``part`` of the way from one box to another."""
     (a, b), (c, d) = (tuple(x + part * (u - x) for x, u in zip(p, q, strict=True))
                       for p, q in zip(one.points, other.points, strict=True))
     return Region(Form.BOX, ((a, b), (c, d)))
 
 
 def _holds(place: Region, thing: Region) -> bool:
-    """Whether the middle of a box is in another one."""
+    """Whether the centre of the box ``thing`` lies in the box ``place``."""
     (x, y), ((left, top), (right, bottom)) = thing.centre, place.points
     return left <= x <= right and top <= y <= bottom
 
 
 def _by_place(still: Sequence[Instance], seen: Sequence[Instance]) -> dict[str, Instance]:
-    """What is seen in known places, one to one."""
+    """Match still things with seen things in the same place, one to one; by known names."""
     if not still or not seen:
         return {}
     cost = np.array([[1.0 - box_iou(one.region, other.region) if same_place(
@@ -235,14 +239,14 @@ def _assigned(cost: np.ndarray) -> list[tuple[int, int]]:
 
 
 def matched(known: Mapping[str, Instance], seen: Sequence[Instance]) -> dict[str, Instance]:
-    """Which of the things that are known are which of those that are seen now, one to one.
+    """Match known things with the things that are seen now, one to one.
 
-    Nothing is matched with what is of another kind. What overlaps more is more likely the same;
-    what moved is, of all that is left, the nearest.
+    Only things of alike categories are matched (see ``ALIKE``); boxes that overlap more, or are
+    nearer to each other, are preferred.
 
     Args:
-        known: by name, as they were seen last.
-        seen: now, under other names.
+        known: known things by name, as they were seen last.
+        seen: things that are seen now, under other names.
     """
     names = list(known)
     if not names or not seen:

@@ -1,4 +1,4 @@
-"""What an instruction says it wants: things by description, and where they are to be."""
+"""Wishes of an instruction: things by description, and the places where they are to be."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class Choice(enum.StrEnum):
-    """Which of the things that a description fits are meant. Left and right are the picture's."""
+    """Choice among the things that fit a description. Left and right are the picture's."""
 
     ALL = 'all'
     LEFTMOST = 'leftmost'
@@ -18,12 +18,12 @@ class Choice(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where things come to, or what something is near.
+    """A described place where things are to be, or that something is near.
 
     Attributes:
         kind: category, such as ``tray``, or ``drawer``.
         colour: '' where it is not said.
-        level: of a drawer, ``top`` or ``bottom``; '' where it is not said.
+        level: level of a drawer, ``top`` or ``bottom``; '' where it is not said.
     """
 
     kind: str
@@ -56,14 +56,14 @@ class Things:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is to hold at the end of one stage of an instruction.
+    """The state that is to hold at the end of one stage of an instruction.
 
     Attributes:
-        goods: descriptions, each with the place where what it means is to be.
-        drawer: that the stage is about; None without.
-        closed: whether that is to be closed at the end, or open.
-        was_open: whether it is open at the beginning, where the words tell: who says "open it" has
-            seen it closed. None where they do not.
+        goods: descriptions, each with the place where the things it means are to be.
+        drawer: the drawer that the stage is about; None without.
+        closed: whether the drawer is to be closed at the end, or open.
+        was_open: whether the drawer is open at the beginning ("open it" implies that it is
+            closed); None where the words do not tell.
     """
 
     goods: tuple[tuple[Things, Place], ...]
