@@ -1,4 +1,4 @@
-"""Domains: one folder each, discovered; problems, ground models, questions, goal wording, prompts.
+"""Domains, one folder each: problems, ground models, questions, goal wording and prompts.
 
 PDDL is read by a small reader of our own (line numbers, milliseconds, no start-up time);
 unified-planning, which plans and validates, must agree with it: the contract tests compare.

@@ -13,12 +13,12 @@ from sightplan.model import Action, Atom, Literal
 
 Bools = NDArray[np.bool_]
 _Test = Callable[[Bools], Bools]
-"""(K, n) states to (K,) truth values."""
+"""Function from (K, n) states to (K,) truth values."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """An action, compiled: its test, and for each value (delete first) what is set if."""
+    """A compiled action: its precondition, and conditions and columns by value (False first)."""
 
     applicable: _Test
     effects: tuple[tuple[bool, tuple[tuple[_Test | None, NDArray[np.intp]], ...]], ...]
@@ -38,11 +38,11 @@ class BatchModel:
         self._compiled: dict[Action, _Batch] = {}
 
     def applicable(self, action: Action, values: Bools) -> Bools:
-        """(K,) in which of the states (K, n) an action is applicable."""
+        """Return for each of the states (K, n) whether an action is applicable, (K,)."""
         return self._batch(action).applicable(values)
 
     def effects(self, action: Action, values: Bools, where: Bools | None = None) -> Bools:
-        """(K, n) the states after an action.
+        """Return the states (K, n) after an action.
 
         Args:
             action: its effects are as ``InstantiatedModel.effects`` says, applicable or not.
@@ -61,24 +61,24 @@ class BatchModel:
         return after
 
     def set_by(self, action: Action, predicate: str, value: bool) -> NDArray[np.intp]:
-        """The columns of a predicate's atoms that an action may make true, or false."""
+        """Return the columns of a predicate's atoms that an action may set to ``value``."""
         effects = self._model.ground(action).effects
         return np.array(sorted({self._number[atom] for atom, set_to, _ in effects
                                 if atom.predicate == predicate and set_to is value
                                 and atom in self._number}), np.intp)
 
     def may_set(self, action: Action) -> NDArray[np.intp]:
-        """The columns that an action may set, or leave as they are."""
+        """Return the columns that an action may set."""
         return np.array(sorted({self._number[atom] for atom, _, _ in
                                 self._model.ground(action).effects if atom in self._number}),
                         np.intp)
 
     def holds(self, literals: Sequence[Literal], values: Bools) -> Bools:
-        """(K,) in which of the states (K, n) all literals hold."""
+        """Return for each of the states (K, n) whether all literals hold, (K,)."""
         return self._test(AllOf(tuple(literals)))(values)
 
     def test(self, literals: Sequence[Literal]) -> Callable[[Bools], Bools]:
-        """A function that tells (K,) in which of the states (K, n) all literals hold."""
+        """Return a function that tells for each of (K, n) states whether all literals hold."""
         return self._test(AllOf(tuple(literals)))
 
     def _batch(self, action: Action) -> _Batch:

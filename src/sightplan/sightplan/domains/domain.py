@@ -42,7 +42,7 @@ from sightplan.model import (
 from sightplan.model.reading import Record
 
 GROUP = 'sightplan.domains'
-"""Entry points of other packages' domains, and the package of ours."""
+"""Group of entry points for other packages' domains; also the package of our own domains."""
 
 _ROOT = Path(__file__).resolve().parent
 _MARKER = 'domain.pddl'
@@ -71,10 +71,10 @@ class _Settings(Record):
     also_called: tuple[str, ...] = ()
 
     def check(self, path: Path, schema: Schema) -> None:
-        """Check that it fits the vocabulary.
+        """Check that the settings fit the domain's vocabulary.
 
         Raises:
-            DomainError: it does not; names file, field and what is known.
+            DomainError: a field does not fit; names file, field and what is known.
         """
         check_names(path, 'views', self.views, schema.actions)
         binary = [p.name for p in schema.predicates.values() if len(p.parameters) == 2]
@@ -101,7 +101,7 @@ class _Indexed(Record):
 
 
 class _Index(Record):
-    """The part of ``index.yaml`` that is read again."""
+    """Fields of ``index.yaml`` that are read; others are ignored."""
 
     model_config = pydantic.ConfigDict(extra='ignore')
 
@@ -109,7 +109,7 @@ class _Index(Record):
 
 
 class Domain:
-    """A domain folder, read.
+    """A domain: the content of its folder.
 
     Args:
         folder: holds ``domain.pddl``, ``questions.yaml``, ``goal.yaml``, ``prompts.yaml``,
@@ -211,7 +211,7 @@ class Domain:
         return place / split
 
     def split_problems(self, split: str) -> list[Problem]:
-        """A split's problems in order, with what its index says of them.
+        """Return a split's problems in order, with optimal lengths and instructions of the index.
 
         Raises:
             InputError: there is no such split.
@@ -226,9 +226,9 @@ class Domain:
         return list(self._cache[split])
 
     def problem_files(self, folder: Path) -> list[Path]:
-        """The problem files of a folder, by name: PDDL, and the domain's own form.
+        """Return the problem files of a folder, sorted: PDDL files and those of the domain's form.
 
-        Left out are hidden files (copies of a Mac leave some) and domain files.
+        Hidden files (macOS leaves some when it copies) and domain files are left out.
         """
         own = self._formats
         return sorted(
@@ -264,7 +264,7 @@ class Domain:
         return _parsed(self, text, name, source or name)
 
     def write_problem(self, problem: Problem, init: State | None = None) -> str:
-        """PDDL text of a problem; the same facts give the same bytes.
+        """Return the PDDL text of a problem; the same facts give the same bytes.
 
         The last texts that were written are kept.
 
@@ -278,24 +278,25 @@ class Domain:
                         problem.goal, init)
 
     def problem_file(self, problem: Problem) -> tuple[str, str]:
-        """Name and text of a problem's file: in the domain's own form, where it has one."""
+        """Return name and text of a problem's file, in the domain's own form if it has one."""
         own = self._formats
         if own is None:
             return f'{problem.name}.pddl', self.write_problem(problem)
         return f'{problem.name}{own.SUFFIX}', own.write(self, problem)
 
     def own_suffix(self, template: str) -> str:
-        """A text about the suffix of problem files of the domain's own form; '' without."""
+        """Return the template filled with the suffix of the domain's own form; '' without one."""
         return '' if self._formats is None else template.format(self._formats.SUFFIX)
 
     def prompt_id(self, name: str) -> str:
-        """Name and hash of a prompt, as events have it: ``ground@0123456789ab``; '': bare."""
+        """Return name and hash of a prompt for events: ``ground@0123456789ab``; '': no prompt."""
         return prompt_id(name, self.prompt_hash(name)) if name else BARE.name
 
     def worth_asking(self, problem: Problem) -> tuple[Atom, ...]:
-        """The ground atoms that may hold, in the model's order; no other ever does.
+        """Return the ground atoms that may hold and are not known, in the model's order.
 
-        All of them, unless ``domain.yaml`` says otherwise under ``asked``, or they are ``known``.
+        In ``domain.yaml``, ``asked`` excludes atoms that never hold, and ``known`` lists static
+        predicates whose facts are known.
         """
         types = {**self.schema.constants, **problem.objects}
 
@@ -310,14 +311,14 @@ class Domain:
                      if atom.predicate not in self._known and may_hold(atom))
 
     def model(self, problem: Problem) -> InstantiatedModel:
-        """The transition model of one of the domain's problems."""
+        """Return the transition model of one of the domain's problems."""
         return InstantiatedModel(problem)
 
     def part(self, name: str) -> ModuleType | None:
-        """A module of the domain's folder, such as ``generator`` or ``drawing``; None without.
+        """Import a module of the domain's folder, such as ``generator``; None if there is none.
 
         Raises:
-            InputError: it cannot be imported.
+            InputError: the module cannot be imported.
         """
         return self._found.module(name)
 
@@ -354,7 +355,7 @@ def _written(domain: Domain, name: str, objects: tuple[tuple[str, str], ...], in
 
 
 def domain_names() -> tuple[str, ...]:
-    """Names of the installed domains: the folders beside this file, and those of other packages.
+    """Return the names of the installed domains: folders beside this file, and other packages'.
 
     Each holds a ``domain.pddl``; another package declares its own as entry points of the group
     ``sightplan.domains``.
@@ -408,7 +409,7 @@ _found: dict[str, plugins.Folder] = {}
 
 
 def _holds_domain(path: Path) -> bool:
-    """Whether a file is called a domain file, and is one."""
+    """Whether a file is a domain file by its name and content."""
     if 'domain' not in path.stem.lower():
         return False
     try:
@@ -457,7 +458,7 @@ def read_folder(domain: Domain, folder: Path) -> tuple[list[Problem], list[Probl
 
 
 def find_problem(domain: Domain, name: str) -> Problem:
-    """A problem by ``SPLIT/NAME`` or by its file.
+    """Return a problem by ``SPLIT/NAME`` or by the path of its file.
 
     Raises:
         InputError: there is none.
@@ -479,14 +480,14 @@ def find_problem(domain: Domain, name: str) -> Problem:
 def write_folder(domain: Domain, folder: Path, settings: object,
                  problems: Iterable[tuple[int, Problem]],
                  notes: Mapping[str, Mapping[str, int]] | None = None) -> int:
-    """Write problem files and their ``index.yaml``: what every domain's generator offers.
+    """Write problem files and their ``index.yaml``.
 
     Args:
         domain: whose problems they are.
         folder: where; it is made.
         settings: settings dataclass that the problems are drawn with.
         problems: seeds and problems, as ``generate`` gives them, in the order of the index.
-        notes: by problem, what the index has to say of it besides seed and optimal length.
+        notes: by problem, further entries of the index besides seed and optimal length.
 
     Returns:
         The number of problems.
@@ -521,7 +522,7 @@ def write_folder(domain: Domain, folder: Path, settings: object,
 
 
 def _with_index(problem: Problem, index: Mapping[str, _Indexed]) -> Problem:
-    """A problem with the optimal length and the instruction that an index has of it, if any."""
+    """Return a problem with the optimal length and instruction of its index entry, if any."""
     entry = index.get(problem.name)
     if entry is None:
         return problem

@@ -23,7 +23,7 @@ START_NS = 1_000_000_000
 
 
 class WorldClock:
-    """Time that never goes backwards, simulated or read from outside.
+    """A clock that never goes backwards, simulated or read from a source.
 
     Args:
         source: returns the time [ns] (the ROS bridge passes its own clock); None simulates
@@ -35,13 +35,13 @@ class WorldClock:
         self._last_ns = START_NS
 
     def now_ns(self) -> int:
-        """The time now [ns]."""
+        """Return the current time [ns]."""
         if self._source is not None:
             self._last_ns = max(self._last_ns, int(self._source()))
         return self._last_ns
 
     def advance(self, duration_s: float) -> int:
-        """Let simulated time pass; a source from outside passes time by itself.
+        """Advance simulated time; a clock with a source goes on by itself.
 
         Returns:
             The time now [ns], later than every earlier ``now_ns`` (by 1 ns at least).
@@ -77,7 +77,7 @@ E = TypeVar('E', bound=Episode)
 
 
 class EpisodicWorld(ABC, Generic[E]):
-    """The port TruthSource, and the bookkeeping of the port World.
+    """Base class that implements the port TruthSource and parts of the port World.
 
     All methods may be called from several threads; those that concern the episode raise
     WorldError before the first reset.
@@ -98,7 +98,7 @@ class EpisodicWorld(ABC, Generic[E]):
 
     @abstractmethod
     def close(self) -> None:
-        """Give the simulator back."""
+        """Release the simulator."""
 
     def __enter__(self) -> Self:
         return self
@@ -108,14 +108,14 @@ class EpisodicWorld(ABC, Generic[E]):
 
     @abstractmethod
     def _read_state(self, episode: E) -> State:
-        """Everything that is true now, read from the bodies."""
+        """Return the atoms that are true now, read from the simulation."""
 
     @abstractmethod
     def _picture(self, episode: E) -> Observation:
-        """A picture of now; its stamp does not matter."""
+        """Return an observation of the current state; its stamp is replaced."""
 
     def observe(self) -> Observation:
-        """Take a picture; as long as nothing moves it is the same one with a new stamp."""
+        """Return an observation; while nothing moves, the last one with a new stamp."""
         with self._lock:
             episode = self._current()
             stamp_ns = self._clock.advance(self.observe_s)
@@ -127,7 +127,7 @@ class EpisodicWorld(ABC, Generic[E]):
             return dataclasses.replace(episode.observation, stamp_ns=stamp_ns)
 
     def state(self, stamp_ns: int | None = None) -> State:
-        """True atoms now or at a time of this episode.
+        """Return the true atoms now or at a time of this episode.
 
         Args:
             stamp_ns: a time on the world's clock [ns]; None is now.
@@ -152,7 +152,7 @@ class EpisodicWorld(ABC, Generic[E]):
             return self._current().outcome
 
     def now_ns(self) -> int:
-        """The world's time [ns]."""
+        """Return the world's time [ns]."""
         with self._lock:
             return self._clock.now_ns()
 
@@ -169,17 +169,17 @@ class EpisodicWorld(ABC, Generic[E]):
         self._episode = episode
 
     def _reject(self, episode: E, message: str) -> Feedback:
-        """An action that is not carried out; nothing has moved."""
+        """Note an illegal action, which moved nothing, and return its feedback."""
         episode.outcome = 'illegal'
         return Feedback(FeedbackStatus.REJECTED, message, self._clock.advance(self.reject_s))
 
     def _finish(self, episode: E, outcome: str, duration_s: float) -> Feedback:
-        """An action that was carried out, whatever became of it."""
+        """Note the outcome of an action that was carried out, and return its feedback."""
         episode.outcome, episode.observation = outcome, None
         return Feedback(FeedbackStatus.EXECUTED, '', self._record(episode, duration_s))
 
     def _record(self, episode: E, duration_s: float) -> int:
-        """Let time pass, and note what is true now if it has changed; returns the time [ns]."""
+        """Advance time, note the state if it has changed, and return the time [ns]."""
         stamp_ns = self._clock.advance(duration_s)
         state = self._read_state(episode)
         if state != episode.states[-1]:

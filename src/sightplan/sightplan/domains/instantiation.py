@@ -25,12 +25,12 @@ from sightplan.domains.schema import (
 from sightplan.model import Action, Atom, InputError, Literal, Problem, State
 
 _MOST_INSTANCES = 200_000
-"""Most atoms, and most actions, that are listed. 810,000 actions took 174 s and 1.8 GB."""
+"""Most ground atoms, and most ground actions; 810,000 actions took 174 s and 1.8 GB."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """All of some conditions hold."""
+    """A conjunction: all parts hold."""
 
     parts: tuple[Ground, ...] = ()
 
@@ -43,7 +43,7 @@ class AnyOf:
 
 
 Ground = Literal | AllOf | AnyOf
-"""A condition without variables, negation pushed inwards."""
+"""A condition without variables, in which only literals are negated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ class GroundAction:
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """A condition in a form that is decided fast.
+    """A condition compiled for fast evaluation.
 
     Attributes:
         wanted: atoms that must hold.
         barred: atoms that must not hold.
-        choices: of each of these, one must hold as well.
+        choices: tuples of tests; at least one test of each tuple must hold, too.
     """
 
     wanted: State
@@ -117,13 +117,13 @@ class _Rule:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """An argument that cannot stand where it stands.
+    """An argument of an action that is not an object of the required type.
 
     Attributes:
         name: the argument.
-        known: whether there is such an object.
-        type: of the objects that can stand there.
-        fitting: names of these objects.
+        known: whether there is an object of that name.
+        type: the required type.
+        fitting: names of the objects of that type.
     """
 
     name: str
@@ -133,12 +133,12 @@ class Misfit:
 
 
 class InstantiatedModel:
-    """The transition model of one problem, by PDDL's rules and nothing else.
+    """The transition model of one problem by the rules of PDDL.
 
-    What is known of a problem for good (``Problem.known``) is decided when an action is grounded:
-    conditions of actions are about the rest.
+    The facts in ``Problem.known`` are evaluated when an action is grounded; the conditions of
+    ground actions are about the other atoms.
 
-    Methods that take an action raise an InputError, as ``check`` does, if there is none such.
+    Methods that take an action raise the InputError of ``check`` if there is no such action.
 
     Args:
         problem: whose ``domain_pddl`` gives the actions.
@@ -166,10 +166,10 @@ class InstantiatedModel:
 
     @functools.cached_property
     def atoms(self) -> tuple[Atom, ...]:
-        """All ground atoms; see the class. Made when they are first asked for.
+        """All ground atoms, made at first use; see the class.
 
         Raises:
-            InputError: there are too many; says of which predicate.
+            InputError: there are too many; names the predicate with most of them.
         """
         self._check_number('atoms', {predicate.name: predicate.parameters
                                      for predicate in self._schema.predicates.values()})
@@ -178,10 +178,10 @@ class InstantiatedModel:
 
     @functools.cached_property
     def actions(self) -> tuple[Action, ...]:
-        """All ground actions; see the class. Made when they are first asked for.
+        """All ground actions, made at first use; see the class.
 
         Raises:
-            InputError: there are too many; says of which action.
+            InputError: there are too many; names the action with most of them.
         """
         self._check_number('actions', {schema.name: schema.parameters
                                        for schema in self._schema.actions.values()})
@@ -207,7 +207,7 @@ class InstantiatedModel:
                              f'{", ".join(misfit.fitting)})')
 
     def misfit(self, action: Action) -> Misfit | None:
-        """The first argument that is no object of the wanted type; None if all are.
+        """Return the first argument that is no object of the required type; None if all fit.
 
         Args:
             action: its name is known, and it has as many arguments as it takes.
@@ -220,7 +220,7 @@ class InstantiatedModel:
         return None
 
     def preconditions(self, action: Action) -> tuple[Literal, ...]:
-        """The literals that must hold, in the order of the domain file.
+        """Return the literals that must hold, in the order of the domain file.
 
         Quantifiers are expanded and equalities decided. What no single literal can say (a
         disjunction with several open parts) is left out here but heeded by ``applicable``.
@@ -236,7 +236,7 @@ class InstantiatedModel:
         return self._rule(action).test.holds_in(state)
 
     def effects(self, action: Action, state: State) -> dict[Atom, bool]:
-        """The atoms an action sets and their new values, applicable or not.
+        """Return the atoms that an action sets, with their new values, even if not applicable.
 
         All conditions are evaluated in ``state``, before the action; where an atom is both
         added and deleted it is added (PDDL's rule). Atoms that already have the value count.
@@ -248,7 +248,7 @@ class InstantiatedModel:
         return values
 
     def apply(self, action: Action, state: State) -> State:
-        """The state after an action.
+        """Return the state after an action.
 
         Raises:
             InputError: see ``check``, or the action is not applicable.
@@ -260,10 +260,7 @@ class InstantiatedModel:
         return frozenset(state.difference(values).union(a for a, true in values.items() if true))
 
     def conditions(self) -> frozenset[Atom]:
-        """The atoms that decide what any action may and will do: all others cannot matter to it.
-
-        Those of preconditions and of conditions of effects, over all actions.
-        """
+        """Return the atoms in the preconditions and effect conditions of all actions."""
         if self._conditions is None:
             found: set[Atom] = set()
             for action in self.actions:
@@ -275,7 +272,7 @@ class InstantiatedModel:
         return self._conditions
 
     def added_atoms(self) -> State:
-        """The atoms that some action can make true; no action is instantiated for that."""
+        """Return the atoms that some action can make true, without listing all actions."""
         found: set[Atom] = set()
         for schema in self._schema.actions.values():
             for effect in schema.effects:
@@ -289,7 +286,7 @@ class InstantiatedModel:
         return frozenset(found)
 
     def involved(self, action: Action) -> frozenset[Atom]:
-        """The atoms that an action's conditions are about, or that it may set."""
+        """Return the atoms in an action's conditions and those that it may set."""
         grounded = self.ground(action)
         found = set(_atoms(grounded.precondition))
         for atom, _, condition in grounded.effects:
@@ -321,7 +318,7 @@ class InstantiatedModel:
         return self._of_type[kind]
 
     def _check_number(self, what: str, schemas: Mapping[str, Sequence[Parameter]]) -> None:
-        """Refuse to make more instances than memory and patience allow."""
+        """Raise an InputError if there are more than ``_MOST_INSTANCES`` instances."""
         counts = {name: math.prod(len(self._objects(parameter.type)) for parameter in parameters)
                   for name, parameters in schemas.items()}
         if sum(counts.values()) > _MOST_INSTANCES:
@@ -338,9 +335,9 @@ class InstantiatedModel:
 
     def _bindings(self, variables: Sequence[Parameter], binding: Mapping[str, str],
                   needed: Condition = TRUE) -> Iterator[dict[str, str]]:
-        """All bindings of some variables; at least those in which a condition can hold.
+        """Yield bindings of variables; those in which ``needed`` cannot hold may be left out.
 
-        What is known for good is looked up: of all pairs of cells only neighbours are tried.
+        Known facts narrow the search: of all pairs of cells only neighbours are tried.
         """
         pattern = next((part for part in _conjuncts(needed) if isinstance(part, Pattern)
                         and part.predicate in self._known_facts), None)
@@ -359,7 +356,7 @@ class InstantiatedModel:
                     yield {**found, **_bind(rest, names)}
 
     def _matching(self, pattern: Pattern, names: Mapping[str, str]) -> Sequence[tuple[str, ...]]:
-        """The known facts of a pattern that have the right name for its first known term."""
+        """Return arguments of a predicate's known facts that agree in the first bound term."""
         at = next((at for at, term in enumerate(pattern.terms) if term in names), None)
         key = pattern.predicate, at, '' if at is None else names[pattern.terms[at]]
         if key not in self._known_by:
@@ -369,14 +366,14 @@ class InstantiatedModel:
 
     def _fits(self, own: Mapping[str, Parameter], found: dict[str, str], term: str, name: str,
               ) -> bool:
-        """Whether a term can stand for an object; a free variable is bound to it."""
+        """Whether a term can stand for an object; binds a free variable to the object."""
         if term in own and term not in found:
             found[term] = name
             return name in self._objects(own[term].type)
         return found.get(term, term) == name
 
     def ground(self, action: Action) -> GroundAction:
-        """An action with its quantifiers expanded."""
+        """Return an action without variables, with its quantifiers expanded."""
         found = self._grounded.get(action)
         if found is None:
             self.check(action)
@@ -402,7 +399,7 @@ class InstantiatedModel:
 
     def _condition(self, condition: Condition, binding: Mapping[str, str], wanted: bool,
                    ) -> Ground:
-        """A condition being ``wanted``, without variables and equalities."""
+        """Return a condition, negated unless ``wanted``, without variables and equalities."""
         if isinstance(condition, Pattern):
             atom = condition.ground(binding)
             if atom.predicate in self._known_facts:
@@ -429,7 +426,7 @@ class InstantiatedModel:
 
 
 def _conjuncts(condition: Condition) -> Iterator[Condition]:
-    """The conditions that must all hold for one to hold."""
+    """Yield the parts of a conjunction, nested ones included."""
     if isinstance(condition, And):
         for part in condition.parts:
             yield from _conjuncts(part)
@@ -438,7 +435,7 @@ def _conjuncts(condition: Condition) -> Iterator[Condition]:
 
 
 def _terms(condition: Condition) -> Iterator[str]:
-    """The variables and constants that a condition names."""
+    """Yield the variables and constants in a condition."""
     if isinstance(condition, Pattern):
         yield from condition.terms
     elif isinstance(condition, Same):
@@ -455,7 +452,7 @@ def _bind(parameters: Sequence[Parameter], names: Sequence[str]) -> dict[str, st
 
 
 def _literals(condition: Ground) -> Iterator[Literal]:
-    """The literals that must hold; a disjunction with several parts names none."""
+    """Yield the literals that must hold; literals in disjunctions are left out."""
     if isinstance(condition, Literal):
         yield condition
     elif isinstance(condition, AllOf):
@@ -464,7 +461,7 @@ def _literals(condition: Ground) -> Iterator[Literal]:
 
 
 def _denials(condition: Ground) -> Iterator[tuple[Literal, ...]]:
-    """The conjunctions of literals in each of which a condition does not hold."""
+    """Yield conjunctions of literals; a condition is false if and only if one of them holds."""
     if isinstance(condition, Literal):
         yield (Literal(condition.atom, not condition.positive),)
     elif isinstance(condition, AllOf):
@@ -476,7 +473,7 @@ def _denials(condition: Ground) -> Iterator[tuple[Literal, ...]]:
 
 
 def _atoms(condition: Ground) -> Iterator[Atom]:
-    """All atoms of a condition."""
+    """Yield all atoms of a condition."""
     if isinstance(condition, Literal):
         yield condition.atom
     else:

@@ -1,4 +1,4 @@
-"""Domain and problem as PDDL text for a planner, written anew from what we have read.
+"""Write domain and problem as PDDL text for a planner, from the parsed files.
 
 Planners are stricter readers than we are: they refuse sections in another order, empty groups,
 requirements that nothing uses, a type called ``number`` and letters beyond ASCII. What they get is
@@ -35,12 +35,12 @@ from sightplan.model import Problem, State
 
 _NAME = re.compile(r'\??[a-z][a-z0-9_-]*\Z')
 _RESERVED = frozenset({'number', 'either', OBJECT})
-"""Names that PDDL keeps for itself, which no type may have."""
+"""Words that PDDL reserves, which no type may have as its name."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlannerFiles:
-    """Texts for a planner.
+    """Domain and problem texts for a planner.
 
     Attributes:
         domain: text of the domain file.
@@ -52,9 +52,9 @@ class PlannerFiles:
 
 
 def planner_files(problem: Problem, init: State | None = None) -> PlannerFiles:
-    """A planning task as a planner reads it.
+    """Return the PDDL texts of a planning task.
 
-    Types and variables whose names a planner may refuse get others; neither stands in a plan.
+    Types and variables whose names a planner may refuse are renamed; plans contain neither.
 
     Args:
         problem: objects, initial state, goal, and with ``domain_pddl`` the actions.
@@ -70,7 +70,7 @@ def planner_files(problem: Problem, init: State | None = None) -> PlannerFiles:
 
 @functools.lru_cache(maxsize=64)
 def _plain(domain_pddl: str) -> tuple[Schema, Mapping[str, str], str]:
-    """A domain with plain names, the new names of its types, and the text of its file."""
+    """Return a domain with plain names, the new names of its types, and its PDDL text."""
     schema = read_schema(domain_pddl)
     types = _renamed(schema.types, 'type')
     plain = _Renaming(types).schema(schema)
@@ -78,7 +78,7 @@ def _plain(domain_pddl: str) -> tuple[Schema, Mapping[str, str], str]:
 
 
 def _renamed(names: Sequence[str] | Mapping[str, str], stem: str) -> dict[str, str]:
-    """Other names for those that a planner may refuse, the same each time."""
+    """Return new names, by old name, for names that a planner may refuse."""
     taken = set(names)
     found: dict[str, str] = {}
     for number, name in enumerate(names, 1):
@@ -92,7 +92,7 @@ def _renamed(names: Sequence[str] | Mapping[str, str], stem: str) -> dict[str, s
 
 
 class _Renaming:
-    """Gives types and variables other names; ``types``: old and new names."""
+    """Renames types and variables; ``types`` has the new names by old name."""
 
     def __init__(self, types: Mapping[str, str]) -> None:
         self._types = types
@@ -149,7 +149,7 @@ def _variables(parameters: Sequence[Parameter]) -> dict[str, str]:
 
 
 def _quantified(condition: Condition) -> list[Parameter]:
-    """The variables that a condition binds."""
+    """Return the variables that the quantifiers of a condition bind."""
     if isinstance(condition, (And, Or)):
         return [variable for part in condition.parts for variable in _quantified(part)]
     if isinstance(condition, (ForAll, Exists)):

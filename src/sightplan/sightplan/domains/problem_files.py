@@ -23,11 +23,11 @@ from sightplan.model import (
 from sightplan.model.reading import Record
 
 MAX_BYTES = 1 << 20
-"""Largest file that is read."""
+"""Largest problem or domain file that is read [bytes]."""
 
 
 class Closure(Record):
-    """Facts that follow from those of a problem file.
+    """Rules by which facts follow from those of a problem file.
 
     Attributes:
         transitive: predicates p for which p(x, y) and p(y, z) give p(x, z).
@@ -38,7 +38,7 @@ class Closure(Record):
     inverse: dict[str, str] = pydantic.Field(default={})
 
     def close(self, facts: State) -> State:
-        """The facts and all that follow from them."""
+        """Return the facts with all that follow from them."""
         closed = set(facts)
         for first, second in self.inverse.items():
             for source, target in ((first, second), (second, first)):
@@ -58,7 +58,7 @@ class Closure(Record):
 
 
 def read_text(path: Path, error: type[SightplanError]) -> str:
-    """A file's text.
+    """Return the text of a file.
 
     Raises:
         SightplanError: the class given, if the file is missing, too large or not UTF-8.
@@ -79,7 +79,7 @@ def read_text(path: Path, error: type[SightplanError]) -> str:
 
 
 def named_domain(text: str) -> str:
-    """The domain that a problem's text names, lower case; '' if it names none."""
+    """Return the domain that a problem's text names, in lower case; '' if it names none."""
     found = re.search(r'\(\s*:domain\s+([^\s()]+)', text.lower())
     return found.group(1) if found else ''
 
@@ -220,7 +220,7 @@ class _Reader:
 
 
 def write(schema: Schema, problem: Problem, init: State | None = None) -> str:
-    """PDDL text of a problem: the same facts give the same bytes.
+    """Return the PDDL text of a problem; the same facts give the same bytes.
 
     Args:
         schema: the problem's vocabulary.
@@ -256,7 +256,7 @@ def write(schema: Schema, problem: Problem, init: State | None = None) -> str:
 
 
 def check_same_vocabulary(expected: Schema, found: Schema, source: str) -> None:
-    """Check that a foreign domain file speaks of the same things as the folder's own.
+    """Check that another domain file has the vocabulary of the folder's own.
 
     Raises:
         DomainError: its types, predicates or action headings differ.

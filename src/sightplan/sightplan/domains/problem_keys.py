@@ -1,4 +1,4 @@
-"""Names of problems by their content."""
+"""Hash problems by their content."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from sightplan.model import Problem
 
 
 def problem_key(problem: Problem) -> str:
-    """Names a problem by its content, without its initial state: 12 hex digits.
+    """Return a hash of a problem's content without its initial state: 12 hex digits.
 
-    In a domain where problems with the same facts are different ones, by its name, too. It is for
-    records and for those who make problems and runs, and never for a method: from it somebody who
-    has the problems learns which one is played, goals that are hidden included.
+    The hash covers the name, too, in domains with several problems of the same facts
+    (``Domain.instances``). A method must never get it: with the problem files at hand, it tells
+    which problem is played, hidden goals included.
     """
     facts: tuple[object, ...] = (problem.domain_name, sorted(problem.objects.items()),
                                  sorted(map(str, problem.goal)))

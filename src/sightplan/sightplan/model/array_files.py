@@ -1,4 +1,4 @@
-"""Files of numpy, which anybody may have written: bounded, and with errors of two kinds only."""
+"""Read numpy files from untrusted sources: bounded in size, with two kinds of errors only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAMAGED = (EOFError, SyntaxError, tokenize.TokenError, TypeError, LookupError, 
 
 
 def load_array(path: Path) -> NDArray[Any]:
-    """The array of a ``.npy`` file.
+    """Return the array of a ``.npy`` file.
 
     Raises:
         OSError: it cannot be read.
@@ -36,7 +36,7 @@ def load_array(path: Path) -> NDArray[Any]:
 
 
 def load_arrays(path: Path) -> Mapping[str, NDArray[Any]]:
-    """The arrays of a ``.npz`` file by name; raises as ``load_array``."""
+    """Return the arrays of a ``.npz`` file by name; errors are those of ``load_array``."""
     found: dict[str, NDArray[Any]] = {}
     left = MOST_BYTES
     try:
@@ -54,7 +54,7 @@ def load_arrays(path: Path) -> Mapping[str, NDArray[Any]]:
 
 
 def _array(file: IO[bytes]) -> NDArray[Any]:
-    """An array, after its head has said how large it is."""
+    """Read an array after a check of the size that its header gives."""
     version = np.lib.format.read_magic(file)
     if version not in _HEADS:
         raise ValueError(f'it has format {version} of numpy (save it with plain numbers)')

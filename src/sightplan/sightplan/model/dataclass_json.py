@@ -24,11 +24,11 @@ from sightplan.model.type_words import type_in_words
 T = TypeVar('T')
 
 Hook = Callable[[Any], Any]
-"""Writes or reads the values of one class in a way of its own."""
+"""Function that encodes or decodes the values of one class."""
 NO_HOOKS: Mapping[Any, Hook] = {}
 
 PICTURE, ARRAY = 'image', 'array'
-"""Keys under which a picture and another array have their ids."""
+"""JSON keys for the id of a picture, and for the id of another array."""
 
 
 def is_picture(array: NDArray[Any]) -> bool:
@@ -37,7 +37,7 @@ def is_picture(array: NDArray[Any]) -> bool:
 
 
 class PictureElsewhere(np.ndarray[Any, Any]):
-    """Stands for a picture that is not at hand, but known by its id: (0, 0, 3) uint8.
+    """Placeholder, (0, 0, 3) uint8, of a picture of which only the id is known.
 
     Attributes:
         image_id: as ``Observation.image_id``.
@@ -46,14 +46,14 @@ class PictureElsewhere(np.ndarray[Any, Any]):
     image_id: str
 
     def __new__(cls, image_id: str) -> PictureElsewhere:
-        """A picture that is known by ``image_id``."""
+        """Return a placeholder for the picture with this id."""
         made = np.empty((0, 0, 3), np.uint8).view(cls)
         made.image_id = image_id
         return made
 
 
 def picture_id(picture: NDArray[np.uint8]) -> str:
-    """The hash of a picture, as ``Observation.image_id``."""
+    """Return the id of a picture, as ``Observation.image_id`` computes it."""
     if isinstance(picture, PictureElsewhere):
         return picture.image_id
     return Observation(image=picture).image_id
@@ -100,7 +100,7 @@ def encode(value: Any, *, brief: bool = False, hooks: Mapping[Any, Hook] = NO_HO
 
 @functools.cache
 def _own_fields(kind: type) -> tuple[dataclasses.Field[Any], ...]:
-    """The fields of a dataclass but for those that it keeps to itself."""
+    """Return the public fields of a dataclass that its constructor takes."""
     return tuple(one for one in dataclasses.fields(kind)
                  if one.init and not one.name.startswith('_'))
 
@@ -116,7 +116,7 @@ def _is_default(value: Any, of: dataclasses.Field[Any]) -> bool:
 
 
 def no_picture(name: str) -> NDArray[Any]:
-    """Finds no picture.
+    """Raise the error for a picture that cannot be looked up.
 
     Raises:
         InputError: always.

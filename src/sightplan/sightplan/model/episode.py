@@ -139,7 +139,7 @@ class EpisodeSpec:
 
     @property
     def cluster(self) -> str:
-        """Its statistical cluster: the problem, whatever the seed."""
+        """Statistical cluster of the episode: all episodes of a problem, whatever the seed."""
         return f'{self.problem.domain}/{self.split or "-"}/{self.problem.name}'
 
 
@@ -153,7 +153,7 @@ class EpisodeStarted:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The policy took a look."""
+    """The policy observed the world."""
 
     handler: ClassVar[str] = 'on_observed'
     observation: Observation
@@ -164,7 +164,7 @@ class Asked:
     """A model was asked about one observation, and replied.
 
     Attributes:
-        observation: the look that the queries are about.
+        observation: the observation that the queries are about.
         queries: what was asked, in order; all of one kind.
         replies: one per query, in the same order; to yes/no questions they are ``Answer``.
         expected: what the policy expected each answer to a yes/no question to be, None where it
@@ -193,7 +193,7 @@ class Asked:
 
     @property
     def yes_no(self) -> bool:
-        """Whether these are yes/no questions; without any query they are."""
+        """Whether all replies answer yes/no questions; True if there are none."""
         return all(isinstance(reply, Answer) for reply in self.replies)
 
     @property
@@ -272,7 +272,7 @@ class Proposed:
     """A vision-language model proposed what to do next.
 
     Attributes:
-        observation: the look it was shown.
+        observation: the observation that the model was shown.
         proposal: its reply, read.
         prompt: name and hash of the prompt, for example ``plan_cot@0a1b2c3d4e5f``.
         usage: what the call cost; None where nobody counted.
@@ -289,7 +289,7 @@ class Proposed:
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """Event: an action was decided and answered, which used one unit of the action budget.
+    """An action was decided and answered; it used one unit of the action budget.
 
     Attributes:
         index: 0-based number of the step.
@@ -309,7 +309,7 @@ class Stepped:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeEnded:
-    """The loop is over.
+    """The episode has ended.
 
     Attributes:
         reason: why.

@@ -87,7 +87,7 @@ class StoppedError(WorldError):
 
 
 class UnknownImageError(InfrastructureError):
-    """A request names an image by its id that the model's node has not, or no more: send it."""
+    """The model's node does not have the image whose id a request names: send the image."""
 
     code = 16
 
@@ -111,13 +111,13 @@ class SpendingCapError(CancelledError):
 
 
 def did_you_mean(text: str, choices: Sequence[str]) -> str:
-    """The end of a message about an unknown name: the nearest known one, '' if none is near."""
+    """Return the end of a message about an unknown name: the nearest choice, or ''."""
     close = difflib.get_close_matches(text, choices, n=1, cutoff=0.5)
     return f'; did you mean {close[0]!r}?' if close else ''
 
 
 def excerpt(value: object, most: int = 80) -> str:
-    """A piece of input as a message quotes it: on one line, printable, of bounded length."""
+    """Return input as a message quotes it: on one line, printable, of bounded length."""
     text = str(value)
     whole = len(text) <= most
     if not whole:  # of half a secret nobody could tell that it is one

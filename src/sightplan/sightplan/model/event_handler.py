@@ -21,7 +21,7 @@ from sightplan.model.episode import (
 
 
 class EventHandler:
-    """A Recorder with a method for each kind of event; a subclass defines those it needs."""
+    """A Recorder with a method for each kind of event; subclasses define those they need."""
 
     def record(self, event: EpisodeEvent) -> None:
         """Hand an event to the method of its kind."""

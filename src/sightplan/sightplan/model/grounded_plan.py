@@ -1,4 +1,4 @@
-"""Plans whose every step points at the picture, and scenes in which their truth is known.
+"""Plans with a place in the picture for each step, and scenes with true plans.
 
 A plan is a list of primitives, each with one place in the picture: ``grasp``, ``open`` and
 ``close`` with a box, ``place`` with a point. It is compared with the truth in units: a grasp with
@@ -99,7 +99,7 @@ class PlanUnit:
 
 @dataclass(frozen=True, slots=True)
 class PlanBlock:
-    """Units whose order is given, or free.
+    """Units of a plan, in the given order or in any order.
 
     Attributes:
         units: one or more.
@@ -154,14 +154,14 @@ class GroundedPlanScene:
 
 
 class GroundedPlanSource(Protocol):
-    """A maker of such scenes.
+    """A maker of scenes with grounded plans.
 
     It is found as an entry point of the group ``sightplan.grounded_plan_scenes``, which is called
     without arguments.
     """
 
     def scene(self, seed: int, horizon: str, *, held_out: bool = True) -> GroundedPlanScene:
-        """The scene of a seed; one seed always gives the same scene and the same tasks.
+        """Return the scene of a seed; one seed always gives the same scene and tasks.
 
         Args:
             seed: any number from 0.

@@ -1,4 +1,4 @@
-"""A thing that is seen in a picture, told apart from all others."""
+"""Things detected in a picture, each apart from the others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Classified:
 
 @dataclass(frozen=True, eq=False)
 class Instance(Classified):
-    """A thing that is seen, told apart from all others.
+    """A thing detected in a picture.
 
     Attributes:
         name: unique, a lower-case PDDL name such as ``mug_2``.
@@ -86,12 +86,12 @@ class SeenThings(Reply):
         return not self.unread and bool(self.instances)
 
     def summary(self) -> str:
-        """Number and names of the things."""
+        """Return the number and names of the things."""
         names = ', '.join(one.name for one in self.instances)
         return f'{len(self.instances)} things told apart: {names}'
 
     def texts(self) -> dict[str, tuple[str, ...]]:
-        """The things, the goal, and what could not be read."""
+        """Return lines about the things, the goal and what could not be read, by label."""
         lines = {'things': tuple(one.in_words() for one in self.instances), 'goal': (self.goal,),
                  'unread': (self.unread,)}
         return {label: found for label, found in lines.items() if any(found)}

@@ -44,7 +44,7 @@ class StorageError(InfrastructureError):
 
 
 def cannot_write(path: Path | str, error: OSError) -> InfrastructureError:
-    """The error of a file or directory: StorageError where it is the disk's, which ends a run."""
+    """Return the error for a failed write: StorageError for a disk that cannot be written."""
     if error.errno in STORAGE_ERRORS:
         return StorageError.about(path, error)
     return InfrastructureError(f'{path}: cannot be written ({error.strerror or error}); make it '
@@ -149,7 +149,7 @@ class Journal:
     """
 
     def __init__(self, path: Path, *, synced: bool = True) -> None:
-        """Name the file; nothing is touched.
+        """Set the path; the file is not touched.
 
         Args:
             path: the file.
@@ -171,7 +171,7 @@ class Journal:
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be written."""
+        """Whether the journal is open for writing."""
         return self._file is not None
 
     @property
@@ -181,7 +181,7 @@ class Journal:
 
     @property
     def in_place(self) -> bool:
-        """Whether the file that was opened is still the one of that name."""
+        """Whether the path still names the file that was opened."""
         try:
             return os.path.samestat(os.fstat(self._descriptor), os.stat(self.path))
         except FileNotFoundError:

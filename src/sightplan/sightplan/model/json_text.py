@@ -1,4 +1,4 @@
-"""Reading JSON that anybody may have written: no integer of it is too large to be a float.
+"""Read JSON from untrusted sources: integers of more than 100 characters become floats.
 
 Python's integers have no bound, and one that is too large for a float raises an OverflowError
 wherever it becomes one. JSON knows only numbers: what has more digits than anybody counts with is
@@ -16,7 +16,7 @@ MOST_DIGITS = 100
 
 
 def load_json(text: str | bytes) -> Any:
-    """The data of a JSON text; integers of more than MOST_DIGITS characters are floats.
+    """Return the data of a JSON text; integers of more than MOST_DIGITS characters are floats.
 
     Raises:
         ValueError: it is no JSON.

@@ -1,4 +1,4 @@
-"""Answers and actions of runs that are over: what rates of errors are learned from."""
+"""Answers and actions of past runs, from which error rates are learned."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SEED = re.compile(r',? ?\bseed \d+')
 
 @dataclass(frozen=True, slots=True)
 class LoggedAnswer:
-    """An answer to learn from.
+    """A model's answer in a past run.
 
     Attributes:
         atom: what was asked.
@@ -49,7 +49,7 @@ class LoggedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LoggedAction:
-    """An action to learn from.
+    """An action in a past run, with the true states before and after it.
 
     Attributes:
         action: what was sent.
@@ -71,5 +71,5 @@ class LoggedAction:
 
 
 def without_seed(model: str) -> str:
-    """A model's name without the seed of its simulated errors: what a calibration is about."""
+    """Return a model's name without the seed of its simulated errors; calibrations use it."""
     return _SEED.sub('', model)

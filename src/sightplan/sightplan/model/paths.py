@@ -12,7 +12,7 @@ _IN_WHEEL = Path(__file__).parents[1] / 'config'
 
 
 def user_path(given: Path | str) -> Path:
-    """The path with ``~`` and ``~name`` replaced by home directories; nothing need be there.
+    """Return the path with ``~`` and ``~name`` replaced by home directories; it need not exist.
 
     Raises:
         InputError: there is no such user, the home directory is not known, or nothing can be at

@@ -73,12 +73,12 @@ class Observation:
 
     @property
     def shows_goal(self) -> bool:
-        """Whether it shows the goal instead of what is there."""
+        """Whether the observation shows the goal instead of the current world."""
         return self.stamp_ns == GOAL_NS
 
     @classmethod
     def elsewhere(cls, image_id: str, stamp_ns: int, frame_id: str = '') -> Observation:
-        """A look whose image is not at hand (on a topic, or in a bag), but known by its id."""
+        """Return an observation of whose image only the id is known (on a topic, in a bag)."""
         return cls(stamp_ns=stamp_ns, frame_id=frame_id, _digest=[image_id] if image_id else [])
 
     @property
@@ -107,12 +107,12 @@ class Question:
 
     @classmethod
     def of_words(cls, text: str) -> Question:
-        """A question that is about no atom of a domain."""
+        """Return a question in words, which is about no atom of a domain."""
         return cls(Atom(IN_WORDS, (hashlib.sha256(text.encode()).hexdigest()[:16],)), text)
 
     @property
     def in_words(self) -> bool:
-        """Whether it is about no atom of a domain."""
+        """Whether the question is in words, about no atom of a domain."""
         return self.atom.predicate == IN_WORDS
 
 

@@ -1,4 +1,4 @@
-"""Files of pictures: how they are read, and how large they say that they are.
+"""Read picture files, and the picture size in their headers.
 
 A few bytes may claim to be gigabytes; and numbers that are not those of a picture with 8 bits a
 channel must not become one in silence.
@@ -29,7 +29,7 @@ _NO_FRAME = (0xC4, 0xC8, 0xCC)
 """JPEG markers between C0 and CF that do not begin a frame."""
 
 _FORMATS = ('PNG', 'JPEG', 'WEBP', 'BMP', 'GIF', 'TIFF', 'PPM')
-"""Kinds of files that are read; Pillow knows others, and starts programs to read some of them."""
+"""Formats that are read; Pillow knows more, and starts programs to read some of them."""
 _DAMAGED = (OSError, EOFError, ValueError, SyntaxError, TypeError, LookupError, ArithmeticError,
             AttributeError, MemoryError, RuntimeError, struct.error, zlib.error)
 """Exceptions that Pillow raises for damaged files."""
@@ -37,10 +37,12 @@ _REMEDY = 'give a PNG or JPEG file'
 _WHITE = 65_535
 """White in a picture with 16 bits a channel."""
 _LEAST_LIGHT = 64
-"""A picture of 16 bits a channel whose brightest value is below this, in parts of 256, has fewer
-bits than its file (10, 12 or 14), or is depth."""
+"""Least brightest value of a picture with 16 bits a channel [1/256 of white].
+
+A file whose values are all darker holds a picture with fewer bits (10, 12 or 14), or depth.
+"""
 _PHOTOMETRIC, _WHITE_IS_ZERO = 262, 0
-"""The tag of TIFF that says what the numbers mean, and its value for negatives."""
+"""The TIFF tag for the meaning of pixel values, and its value for negatives."""
 
 
 def read_image(path: Path, content: bytes | None = None) -> NDArray[np.uint8]:
@@ -97,7 +99,7 @@ def checked_rgb(image: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _is_deep(image: Any) -> bool:
-    """Whether an image of Pillow has 16 bits a channel in its file; before it is decoded."""
+    """Whether the file of a Pillow image, not decoded yet, has 16 bits a channel."""
     for tile in image.tile:
         mode, *rest = (tile.args,) if isinstance(tile.args, str) else tile.args
         if ';16' in str(mode) or (image.format == 'PPM' and rest[:1] > [255]):
@@ -106,10 +108,15 @@ def _is_deep(image: Any) -> bool:
 
 
 def _scaled(values: NDArray[Any], wide: bool, path: Path) -> NDArray[np.uint8]:
-    """Numbers of 16 bits as 8; ``wide`` says that the file has 32 bits for each.
+    """Return 16-bit values scaled to 8 bits.
+
+    Args:
+        values: pixel values.
+        wide: whether the file has 32 bits for each value.
+        path: of the file, for the message.
 
     Raises:
-        InputError: they are others.
+        InputError: they are floating point, have 32 bits, or are out of range.
     """
     if wide or values.dtype.kind == 'f' or not 0 <= values.min() <= values.max() <= _WHITE:
         kind = 'floating point' if values.dtype.kind == 'f' else f'{8 * values.itemsize} bits'
@@ -121,7 +128,7 @@ def _scaled(values: NDArray[Any], wide: bool, path: Path) -> NDArray[np.uint8]:
 
 @contextlib.contextmanager
 def opened(path: Path, remedy: str = _REMEDY, content: bytes | None = None) -> Iterator[Any]:
-    """A picture's file as an image of Pillow; what is done with it may fail likewise.
+    """Open a picture file as a Pillow image; damage found in the ``with`` block raises, too.
 
     Args:
         path: of the file.
@@ -150,7 +157,7 @@ def opened(path: Path, remedy: str = _REMEDY, content: bytes | None = None) -> I
 
 
 def picture_size(content: bytes) -> tuple[int, int]:
-    """Width and height that the head of a PNG, JPEG, BMP, PBM, PGM or PPM file claims.
+    """Return width and height from the header of a PNG, JPEG, BMP, PBM, PGM or PPM file.
 
     Raises:
         ValueError: it is none of these, is damaged, or claims more than ``MOST_PIXELS``.
@@ -180,7 +187,7 @@ def _claimed(content: bytes) -> tuple[int, int]:
 
 
 def _of_jpeg(content: bytes) -> tuple[int, int]:
-    """Size of the first frame: segments follow one another, each with its length."""
+    """Return width and height of a JPEG's first frame, found by walking its segments."""
     at = 2
     while True:
         while content[at:at + 1] == b'\xff':

@@ -34,16 +34,16 @@ from sightplan.model.settings import check_settings, settings_fields
 
 T = TypeVar('T')
 _ANY_TRUTH = '*'
-"""Stands for a ground truth of which nothing is known beforehand."""
+"""Marks a class that is built with any ground truth."""
 
 PARTS = 'sightplan.parts'
-"""Entry points of what one package does for another that must not import it; see ``part``."""
+"""Group of entry points for objects that one of our packages offers to others; see ``part``."""
 
 BRINGS_MORE = {
     'backend': 'sightplan_models', 'method': 'sightplan_belief', 'suite': 'sightplan_suites',
     'world': 'sightplan_sim', 'maker of scenes': 'sightplan_sim',
     'maker of scenes for grounded plans': 'sightplan_sim'}
-"""The package of ours that brings things of a kind beside those of the core."""
+"""By kind of plugin, our package that offers more of them than the core."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +65,15 @@ class Folder:
 
     @classmethod
     def at(cls, path: Path) -> Folder:
-        """A folder that no package declares."""
+        """Return the folder at a path, which no package declares."""
         path = path.expanduser().resolve()
         return cls(path.name, path, _made_up(path), str(path))
 
     def module(self, name: str) -> ModuleType | None:
-        """A module of the folder; None if it has no such file.
+        """Import a module of the folder; None if it has no such file.
 
         Raises:
-            InputError: it is there, and cannot be imported; names the file.
+            InputError: the file cannot be imported; names the file.
         """
         file = self.path / f'{name}.py'
         if not file.is_file():
@@ -90,7 +90,7 @@ class Folder:
 
 
 def entry_points(group: str) -> dict[str, importlib.metadata.EntryPoint]:
-    """Entry points of a group by name, sorted; of several with one name ours counts, or the first.
+    """Return the entry points of a group by name, sorted; for equal names ours, or the first.
 
     The installed packages are read once (some 0.1 s), and again when ``sys.path`` has changed.
     """
@@ -130,11 +130,11 @@ class Registry(Generic[T]):
         self._truth_of = truth_of or (lambda cls: _ANY_TRUTH if cls.needs_truth else '')
 
     def names(self) -> tuple[str, ...]:
-        """Names of ours and of other packages', sorted."""
+        """Return the names of all installed plugins of this kind, sorted."""
         return tuple(entry_points(self._group))
 
     def module(self, name: str) -> Any:
-        """The module of a name.
+        """Return the module of a plugin by name.
 
         Raises:
             InputError: there is none, or one of another package cannot be imported or lacks a
@@ -151,18 +151,18 @@ class Registry(Generic[T]):
         return module
 
     def _load(self, name: str) -> Any:
-        """The module of a name, whatever it holds; raises as ``module`` does."""
+        """Return the module of a plugin, unchecked; errors are those of ``module``."""
         if name not in entry_points(self._group):
             raise unknown(self._kind, name, self.names())
         return load_object(self._kind, name, self._group)
 
     def _settings_class(self, name: str) -> type[Any]:
-        """The settings dataclass of a name."""
+        """Return the settings dataclass of a plugin by name."""
         found: type[Any] = self.module(name).Settings
         return found
 
     def cls(self, name: str) -> type[T]:
-        """The class of a name, whose attributes say what it needs.
+        """Return the class of a plugin by name; its attributes say what it needs.
 
         Raises:
             InputError: see ``module``.
@@ -171,7 +171,7 @@ class Registry(Generic[T]):
         return found
 
     def settings(self, name: str, values: Mapping[str, Any] | None = None) -> Any:
-        """The settings of a name with ``values`` over the defaults.
+        """Return the settings of a plugin, with ``values`` in place of defaults.
 
         Raises:
             InputError: an unknown name or field, or a bad value.
@@ -187,7 +187,7 @@ class Registry(Generic[T]):
         return settings
 
     def make(self, name: str, values: Mapping[str, Any] | None = None, truth: Any = None) -> T:
-        """Make what a name stands for; truth is handed only to what declares that it needs it.
+        """Make an instance of a plugin; only a class that declares the need gets the truth.
 
         Raises:
             InputError: unknown name, bad settings, or truth is needed and missing, or not of the
@@ -230,7 +230,7 @@ class Registry(Generic[T]):
 
 
 def folders(root: Path | None, marker: str, group: str) -> dict[str, Path]:
-    """Folders by name: those below ``root`` that hold the file ``marker``, and of a group.
+    """Return folders by name: those in ``root`` with a file ``marker``, and those of a group.
 
     An entry point that cannot be found is left out; ``find_folder`` says what is wrong with it.
     """
@@ -247,7 +247,9 @@ def folders(root: Path | None, marker: str, group: str) -> dict[str, Path]:
 
 
 def find_folder(kind: str, name: str, root: Path | None, marker: str, group: str) -> Folder:
-    """The folder of a name, or of a path (one with a separator, or an existing one with marker).
+    """Return the folder with a name or path.
+
+    A path has a separator, or is an existing folder that holds ``marker``.
 
     Args:
         kind: what it is, for messages: ``domain``, ``suite``.
@@ -328,7 +330,7 @@ def part(name: str, package: str) -> Any:
 
 
 def unknown(kind: str, name: str, names: Iterable[str]) -> InputError:
-    """The error of a name that is not known; names those that are."""
+    """Return the error for an unknown name; its message lists the known ones."""
     known = tuple(names)
     choice = f'choose one of {", ".join(known)}' if known else 'none is installed'
     return InputError(f'{kind} {name!r} is unknown; {choice}{did_you_mean(name, known)}'
@@ -336,7 +338,7 @@ def unknown(kind: str, name: str, names: Iterable[str]) -> InputError:
 
 
 def not_installed(kind: str) -> str:
-    """A hint at the package of ours that brings more of a kind; '' if it is installed."""
+    """Return a hint at our package that offers more of a kind; '' if it is installed."""
     package = BRINGS_MORE.get(kind, '')
     if not package or importlib.util.find_spec(package) is not None:
         return ''
@@ -344,12 +346,12 @@ def not_installed(kind: str) -> str:
 
 
 def _made_up(path: Path) -> str:
-    """Name of the package that a folder from outside is made: another one for each path."""
+    """Return a package name for a folder that no package declares; unique for its path."""
     return f'sightplan_folder_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}'
 
 
 def _folder_of(point: importlib.metadata.EntryPoint) -> Path | None:
-    """The folder that holds what an entry point names; None if it cannot be found."""
+    """Return the folder of an entry point's module; None if it cannot be found."""
     try:
         return _module_folder(point.module, tuple(sys.path))
     except Exception:  # not installed any more, or a parent package breaks when it is imported
@@ -358,7 +360,7 @@ def _folder_of(point: importlib.metadata.EntryPoint) -> Path | None:
 
 @functools.lru_cache(maxsize=256)
 def _module_folder(module: str, search_path: tuple[str, ...]) -> Path:
-    """The folder of a package, or of the one that holds a module; found ones are remembered.
+    """Return the folder of a package, or the one that holds a module; results are cached.
 
     Raises:
         ModuleNotFoundError: there is none on this search path.

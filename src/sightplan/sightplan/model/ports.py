@@ -25,7 +25,7 @@ Clock = Callable[[], float]
 
 @runtime_checkable
 class World(Protocol):
-    """Something that can be reset, looked at and acted on."""
+    """A world (simulator or robot) that can be reset, observed and acted on."""
 
     def reset(self, spec: EpisodeSpec) -> None:
         """Build the problem's initial state.
@@ -35,7 +35,7 @@ class World(Protocol):
         """
 
     def observe(self) -> Observation:
-        """Look, at a time not before the last action's end.
+        """Return a new observation, taken no earlier than the last action's end.
 
         Raises:
             WorldError: no observation came.
@@ -54,7 +54,7 @@ class GoalView(Protocol):
     """A world that can show its problem's goal."""
 
     def goal_observation(self) -> Observation:
-        """The goal, as the camera would see it; its stamp is GOAL_NS.
+        """Return an observation of the goal as the camera would see it, with stamp GOAL_NS.
 
         Raises:
             WorldError: there is no episode, or no picture came.
@@ -63,34 +63,34 @@ class GoalView(Protocol):
 
 @runtime_checkable
 class TextualWorld(Protocol):
-    """A world that says what it observes: as pictures, or as descriptions."""
+    """A world that declares whether it observes pictures or descriptions."""
 
     @property
     def describes(self) -> bool:
-        """Whether its observations are descriptions (``Observation.text``), not pictures."""
+        """Whether observations are descriptions (``Observation.text``), not pictures."""
 
 
 @runtime_checkable
 class DrawingWorld(Protocol):
-    """A world that says whether it draws what it observes; every other one does."""
+    """A world that declares whether its pictures show anything; other worlds' always do."""
 
     @property
     def pictures(self) -> bool:
-        """Whether there is anything to be seen in the pictures of its observations."""
+        """Whether the pictures of observations show anything."""
 
 
 @runtime_checkable
 class PictureOption(Protocol):
-    """A world that draws nothing because of one of its options."""
+    """A world whose pictures show nothing because of an option."""
 
     @property
     def no_pictures(self) -> str:
-        """The option, such as ``execution=symbolic``."""
+        """The option that turns pictures off, such as ``execution=symbolic``."""
 
 
 @runtime_checkable
 class RenderedWorld(Protocol):
-    """A world that says what its pictures are drawn with."""
+    """A world that names the renderer of its pictures."""
 
     @property
     def renderer(self) -> str | Mapping[str, Any]:
@@ -102,27 +102,27 @@ class WorldFromAbove(Protocol):
     """A world that has a view from above for people."""
 
     def overview(self, size: int = 480) -> NDArray[np.uint8]:
-        """The world from above, (size, size, 3) uint8 RGB."""
+        """Return a picture of the world from above, (size, size, 3) uint8 RGB."""
 
 
 @runtime_checkable
 class EpisodeCheck(Protocol):
-    """A world that cannot show all problems, and knows beforehand which."""
+    """A world that can tell before a run which problems it cannot show."""
 
     def check(self, specs: Sequence[EpisodeSpec]) -> None:
-        """Check that it can show the problems of episodes.
+        """Check that the world can show the problems of all episodes.
 
         Raises:
-            InputError: it cannot show one; says why.
+            InputError: the world cannot show a problem; the message says why.
         """
 
 
 @runtime_checkable
 class BeliefDisplay(Protocol):
-    """A world that makes use of what the policy believes, such as showing it."""
+    """A world that uses the policy's belief, for example to display it."""
 
     def expect(self, belief: Belief) -> None:
-        """Take in what the policy believes now."""
+        """Receive the policy's current belief."""
 
 
 @runtime_checkable
@@ -130,7 +130,7 @@ class TruthSource(Protocol):
     """Ground truth: for metrics and oracles only."""
 
     def state(self, stamp_ns: int | None = None) -> State:
-        """True atoms at a world time of this episode, now if None; at GOAL_NS: at the goal.
+        """Return the true atoms at a world time of this episode; None: now, GOAL_NS: the goal.
 
         Raises:
             WorldError: there is no state for that time, or the world shows no goals.
@@ -142,7 +142,7 @@ class TruthSource(Protocol):
 
 @runtime_checkable
 class DetailSource(Protocol):
-    """A truth source that has more to say of an episode than states and outcomes: for metrics."""
+    """A truth source that offers details of an episode to metrics."""
 
     def episode_details(self) -> Mapping[str, Any]:
         """Return details of the episode so far by name, as plain JSON data; may be empty.
@@ -154,10 +154,10 @@ class DetailSource(Protocol):
 
 @runtime_checkable
 class PastOutcomes(Protocol):
-    """A truth source that can also say what became of an action before the last one."""
+    """A truth source that knows the outcomes of all earlier actions of the episode."""
 
     def select_outcome(self, stamp_ns: int) -> None:
-        """Let ``last_outcome`` be about the action that ended at this world time; 0: the last."""
+        """Make ``last_outcome`` return that of the action that ended then [ns]; 0: the last."""
 
 
 @runtime_checkable
@@ -169,13 +169,13 @@ class PrivilegedSource(Protocol):
     """
 
     def provide(self, observation: Observation) -> Mapping[Atom, bool]:
-        """Ground atoms with at least one object out of view, and whether they hold.
+        """Return truth values of ground atoms with at least one object out of view.
 
         Args:
-            observation: a look; empty result if it does not say what is in view.
+            observation: the result is empty if it does not say what is in view.
 
         Raises:
-            WorldError: there is no state for the look's time, or the episode grants nothing.
+            WorldError: there is no state for its time, or the episode grants nothing.
         """
 
 
@@ -205,7 +205,7 @@ class VisualPlanner(Protocol):
 
     def propose(self, observation: Observation, task: VisualTask,
                 timeout_s: float | None = None) -> Proposal:
-        """Let the model propose a plan or the next action.
+        """Ask the model for a plan or the next action.
 
         Raises:
             BackendError: the model could not answer (an unreadable or impossible reply is no

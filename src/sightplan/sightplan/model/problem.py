@@ -65,11 +65,11 @@ class Problem:
         return tuple(name for name, kind in self.objects.items() if kind in types)
 
     def for_agent(self, pictured_goal: bool = False) -> Problem:
-        """The same problem without what its file tells about the initial state.
+        """Return the problem without what its file tells about the initial state.
 
-        That is all a policy may know beforehand; how long the shortest plan is, stored plans, and
-        where the file lies, it may not know either. Nor its name: names of files tell such things
-        (``SGP_b_4_g_7_c1_12_c2_3``: 12 moves); all problems have the same one, ``NAMELESS``.
+        A policy must not know the length of the shortest plan, stored plans or the file's path
+        either. The name becomes ``NAMELESS`` for all problems, because file names tell such
+        things (``SGP_b_4_g_7_c1_12_c2_3``: 12 moves).
 
         Args:
             pictured_goal: whether the goal is shown as a picture: then it is left out, too.
@@ -79,10 +79,10 @@ class Problem:
                        plans={})
 
     def as_told(self) -> Problem:
-        """The same problem as somebody knows it who was given the instruction and nothing else.
+        """Return the problem without its objects and goal, so that only the instruction is left.
 
         Raises:
-            InputError: there is none.
+            InputError: the problem has no instruction.
         """
         if not self.instruction:
             raise InputError(f'{self.source or self.name} comes with no instruction in words; '

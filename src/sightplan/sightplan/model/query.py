@@ -76,7 +76,7 @@ class Reply:
 
     @property
     def usable(self) -> bool:
-        """Whether it says something about what was asked."""
+        """Whether the reply says something about the query."""
         return True
 
     def to_json(self, *, hooks: Hooks = dataclass_json.NO_HOOKS) -> dict[str, Any]:
@@ -121,10 +121,10 @@ class Chat(Generic[R_co]):
 
 
 class Draws(Protocol):
-    """Random numbers of a simulated model, each a function of what it is about."""
+    """Random numbers of a simulated model, determined by the query and given words."""
 
     def __call__(self, *about: str) -> float:
-        """A number in [0, 1) that is always the same for the same query and the same words."""
+        """Return a number in [0, 1), always the same for the same query and words."""
 
 
 class Query(Generic[R]):
@@ -146,7 +146,7 @@ class Query(Generic[R]):
 
     @functools.cached_property
     def key(self) -> str:
-        """SHA-256 over all that a model is shown, with pictures by their ids.
+        """SHA-256 of all that a model is shown, with pictures by their ids.
 
         Two queries with one key are the same to a model.
         """
@@ -155,7 +155,7 @@ class Query(Generic[R]):
         return hashlib.sha256(text.encode()).hexdigest()
 
     def content(self) -> dict[str, Any]:
-        """All that a model is shown, as plain JSON data with pictures by their ids.
+        """Return all that a model is shown, as plain JSON data with pictures by their ids.
 
         Without what ``shared`` has. The default: all fields that are shown (``NOT_SHOWN``).
         """
@@ -292,7 +292,7 @@ class Deadline:
                 else self.timeout_s - (time.monotonic() - self.started_s))
 
     def check(self, what: str) -> None:
-        """Refuse what came too late.
+        """Check that the limit has not passed.
 
         Args:
             what: subject of the message, such as ``embedded: locating``.
@@ -320,7 +320,7 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """Exact name and version of what answers."""
+        """Exact name and version of the model."""
 
     @property
     def usage(self) -> Usage | None:
@@ -374,7 +374,7 @@ class Traits:
 
 @runtime_checkable
 class HasTraits(Protocol):
-    """A model, or its class, that says more of itself than what it accepts."""
+    """A model, or its class, that declares traits."""
 
     @property
     def traits(self) -> Traits:
@@ -383,7 +383,7 @@ class HasTraits(Protocol):
 
 @runtime_checkable
 class FollowsEpisodes(Protocol):
-    """A model that wants to know when an episode begins."""
+    """A model that must be told when an episode begins."""
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Note that a new episode begins."""
@@ -391,7 +391,7 @@ class FollowsEpisodes(Protocol):
 
 @runtime_checkable
 class CountsSpending(Protocol):
-    """A model with a limit on what a run spends."""
+    """A model with a limit on the spending of a run."""
 
     def carry_over(self, spent: Usage) -> None:
         """Count what earlier sessions of the run spent towards the limit."""
@@ -399,7 +399,7 @@ class CountsSpending(Protocol):
 
 @runtime_checkable
 class PictureCheck(Protocol):
-    """A model that may lose pictures on their way, and can find that out."""
+    """A model that can detect whether pictures get lost on their way to it."""
 
     @property
     def pictures_lost(self) -> str:
@@ -421,11 +421,11 @@ class HasParts(Protocol):
     """A model that answers different kinds by different models."""
 
     def part_name(self, kind: type[Query[Any]]) -> str:
-        """Exact name of what answers a kind.
+        """Return the exact name of the model that answers a kind of query.
 
         Raises:
-            InputError: it does not answer that kind.
-            BackendError: what answers it is missing or unfit.
+            InputError: no part answers that kind.
+            BackendError: the part that answers it is missing or unfit.
         """
 
 
@@ -448,7 +448,7 @@ def can_ask(model: object, kind: type[Query[Any]]) -> bool:
 
 
 def part_name(model: Model, kind: type[Query[Any]]) -> str:
-    """Exact name of the model that answers a kind; raises as ``HasParts.part_name``."""
+    """Return the exact name of the model that answers a kind; see ``HasParts.part_name``."""
     return model.part_name(kind) if isinstance(model, HasParts) else model.name
 
 
@@ -465,7 +465,7 @@ def carry_over(model: object, spent: Usage) -> None:
 
 
 def check_pictures(model: object) -> None:
-    """Let a model that may lose pictures find that out before the first one; ``PictureCheck``."""
+    """Let a ``PictureCheck`` model find out whether pictures get lost, before the first one."""
     if isinstance(model, PictureCheck):
         model.check_pictures()
 
@@ -476,13 +476,13 @@ def pictures_lost(model: object) -> str:
 
 
 def close(thing: object) -> None:
-    """Close what can be closed."""
+    """Close an object if it is ``Closable``."""
     if isinstance(thing, Closable):
         thing.close()
 
 
 def ask_one(model: Model, query: Query[R], timeout_s: float | None = None) -> R:
-    """The reply to one query.
+    """Ask a model one query and return the reply.
 
     Args:
         model: to be asked.
@@ -499,7 +499,7 @@ def ask_one(model: Model, query: Query[R], timeout_s: float | None = None) -> R:
 
 def ask_all(model: Model, queries: Sequence[Query[R]], deadline: Deadline = NO_DEADLINE,
             ) -> list[R]:
-    """Replies to queries of one kind, in order; raises as ``ask_one``."""
+    """Return the replies to queries of one kind, in order; errors are those of ``ask_one``."""
     if not queries:
         return []
     replies = model.ask(queries, deadline)
@@ -539,7 +539,7 @@ _HANDLED = '_answers_kind'
 
 
 def answers(kind: type[Query[Any]], *, together: bool = False) -> Callable[[T], T]:
-    """Mark a method of a ``ModelByKind`` as what answers a kind of query.
+    """Mark a method of a ``ModelByKind`` as the one that answers a kind of query.
 
     The method is given ``(query, deadline)`` and returns a reply; with ``together`` it is given
     ``(queries, deadline)``, queries that agree in ``Query.together``, and returns a list.
@@ -600,7 +600,7 @@ class ModelByKind:
 
 def ask_in_batches(queries: Sequence[Query[Any]],
                    ask: Callable[[list[Query[Any]]], Sequence[Reply]]) -> list[Reply]:
-    """Replies to queries that are asked batch by batch (``Query.together``), in order.
+    """Ask queries batch by batch (``Query.together``) and return the replies in order.
 
     Args:
         queries: of any kinds.
@@ -618,7 +618,7 @@ def ask_in_batches(queries: Sequence[Query[Any]],
 
 
 def batches(queries: Iterable[Query[Any]]) -> Iterator[list[Query[Any]]]:
-    """Queries cut into those that go to a model together, and single ones."""
+    """Yield consecutive queries in batches: those that are sent together, and single ones."""
     def key(pair: tuple[int, Query[Any]]) -> object:
         number, query = pair
         together = query.together
@@ -628,7 +628,7 @@ def batches(queries: Iterable[Query[Any]]) -> Iterator[list[Query[Any]]]:
 
 
 def _pictures(value: Any) -> Iterator[Rgb]:
-    """The pictures in a value; depth and masks are none."""
+    """Yield the pictures in a value; depth and masks are not pictures."""
     if isinstance(value, np.ndarray):
         if dataclass_json.is_picture(value):
             yield value
@@ -641,7 +641,7 @@ def _pictures(value: Any) -> Iterator[Rgb]:
 
 
 def _without_numpy(value: Any) -> Any:
-    """A value of a reply's field with numbers of Python in place of numpy's."""
+    """Return a field's value with numpy numbers converted to Python's."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, tuple) and any(isinstance(one, np.generic) for one in value):
@@ -650,7 +650,7 @@ def _without_numpy(value: Any) -> Any:
 
 
 def _short(values: Iterable[tuple[str, Any]]) -> str:
-    """Names and values in one line, as far as they say something."""
+    """Return names and values in one line, cut to 120 characters, without empty values."""
     said = [f'{name} {value}' for name, value in values
             if value not in (None, '', [], {}) and name != 'model' and not isinstance(value, dict)]
     text = ', '.join(said)

@@ -16,13 +16,13 @@ from sightplan.model.json_text import load_json
 from sightplan.model.yaml_text import load_yaml
 
 _MOST_NAMED, _MOST_WORDS = 10, 500
-"""Wrong fields that an error names, and characters of what is wrong with one."""
+"""Most wrong fields that an error names, and most characters about one of them."""
 
 M = TypeVar('M')
 
 
 class Record(pydantic.BaseModel):
-    """Base of what is read from a file: no unknown fields, no silent conversions, immutable."""
+    """Base of records read from files: no unknown fields, no silent conversions, immutable."""
 
     model_config = pydantic.ConfigDict(extra='forbid', frozen=True, strict=True)
 
@@ -37,7 +37,7 @@ def read_file(kind: type[M], path: Path) -> M:
 
 
 def read_data(path: Path) -> Any:
-    """Plain content of a JSON file (by its suffix) or of a YAML file.
+    """Return the plain content of a JSON file (by its suffix) or of a YAML file.
 
     Raises:
         InputError: it cannot be read; names the file.
@@ -53,7 +53,7 @@ def read_data(path: Path) -> Any:
 
 
 def validated(kind: type[M], data: Any, where: Path | str) -> M:
-    """Data as a model.
+    """Check plain data and return it as an instance of a model.
 
     Args:
         kind: the model, or a dataclass.

@@ -1,4 +1,4 @@
-"""Secrets out of what is written down or said: results, recordings, messages and logs.
+"""Remove secrets from texts: results, recordings, messages and logs.
 
 A text may be anybody's: a server's, an exception's of a plug-in. What is taken out is what the
 environment holds as a secret, and what has the form of one. Who shortens a text takes secrets out
@@ -20,7 +20,7 @@ from types import TracebackType
 
 INSTEAD = '[key]'
 SHORTEST_SECRET = 8
-"""Characters; shorter ones stand for "no key", and may be words of answers."""
+"""Fewest characters of a secret; shorter values stand for "no key", or may be plain words."""
 PREFIXED = re.compile(
     r'(?<![A-Za-z0-9])(?:(?:sk|pk|nvapi|glpat|xox[bp])-[A-Za-z0-9_-]{0,200}(?=\d|[A-Z])[\w-]{6,}'
     r'|(?:xai|pplx)-[A-Za-z0-9]{16,}'
@@ -28,10 +28,13 @@ PREFIXED = re.compile(
     r'[A-Za-z0-9]{8,}'
     r'|github_pat_\w{8,}|ya29\.[\w-]{8,}'
     r'|AIza[\w-]{8,}|AKIA[A-Z0-9]{12,}|eyJ[\w-]{10,500}\.(?:[\w-]+(?:\.[\w-]+)?)?)')
-"""Keys that say by their beginning whose they are."""
+"""Pattern of keys whose prefix identifies their provider."""
 _AMBIGUOUS, _KEY_CHARS = re.compile(r'(?:gsk|hf|csk|r8|fw)_|(?:sk|pk)-'), 22
-"""Shorter ones with these beginnings may be names of folders or models; as settings they are
-accepted, though they, too, are taken out of texts."""
+"""Ambiguous prefixes of keys, and the fewest characters of a certain key with such a prefix.
+
+Shorter ones may be names of folders or models: they are accepted as settings, but removed from
+texts, too.
+"""
 _AUTHORIZATION = re.compile(
     r'''(?i)\b(authorization(?:["']\s*[:=,]|\s*[:=])\s*[\[(]?(?:b?["'])?)'''
     r'''(?:(?:digest|hawk|oauth|signature|aws4-[\w-]+)\s[^\r\n]+'''
@@ -44,9 +47,10 @@ one word, with the scheme before it if there is one.
 _BEARER = re.compile(r'(?i)\bbearer\s+(?=\S*[\d._-])[^\s"\',;]{8,}')
 _USER = re.compile(
     r'''://(?:[^/\s"'@:\[]+:(?!\d+(?:/|$))(?:[^\s"']|["'](?=[\w@/])){0,200}|[^/\s"'@]+)@''')
-"""A name and a password, which may have any characters but blanks, as people write them.
+"""Pattern of user name and password in a URL; a password may have any characters but blanks.
 
-Here and above lengths are bounded, since a text of anybody's may begin so a thousand times."""
+Lengths are bounded here and above, because a text from outside may hold a thousand such starts.
+"""
 _QUERY = re.compile(r'''(?i)([?&](?:[a-z]+[_-])*(?:api_?key|key|token|secret|password|passwd'''
                     r'''|signature)=)[^&\s"'#]+''')
 _NAME = re.compile(
@@ -56,9 +60,9 @@ _RANDOM = re.compile(r'(?=[^/]*\d)(?=[^/]*[a-z])(?=[^/]*[A-Z])[^/.]{12,}')
 
 
 def environment_secrets() -> list[str]:
-    """Values of variables whose names end as those of secrets do; the longest first.
+    """Return the values of environment variables with names of secrets, longest first.
 
-    Paths, numbers and plain words are none.
+    Paths, numbers and plain words do not count as secrets.
     """
     found = {value.strip() for name, value in os.environ.items() if _names_a_secret(name)}
     return sorted((value for value in found if len(value) >= SHORTEST_SECRET
@@ -72,7 +76,7 @@ def _names_a_secret(variable: str) -> bool:
 
 
 def without(text: str, secret: str) -> str:
-    """The text with ``[key]`` for a secret, as it is or as Python, JSON or an address has it."""
+    """Return the text with ``[key]`` in place of a secret, plain or quoted (Python, JSON, URL)."""
     quoted = json.dumps(secret)[1:-1]
     for form in {secret, repr(secret)[1:-1], secret.replace("'", "\\'"), quoted,
                  quoted.replace('/', r'\/'),
@@ -83,7 +87,7 @@ def without(text: str, secret: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """The text with ``[key]`` for what the environment holds as a secret or looks like one."""
+    """Return the text with ``[key]`` in place of the environment's secrets and likely ones."""
     for secret in environment_secrets():
         text = without(text, secret)
     text = _AUTHORIZATION.sub(rf'\1{INSTEAD}', text)
@@ -93,7 +97,7 @@ def without_secrets(text: str) -> str:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether the environment holds a part of a text as a secret, or a part must be a key."""
+    """Whether a part of a text is a secret of the environment, or is certainly a key."""
     return (any(len(found[0]) >= _KEY_CHARS or not _AMBIGUOUS.match(found[0])
                 for found in PREFIXED.finditer(text))
             or any(without(text, secret) != text for secret in environment_secrets()))
@@ -109,15 +113,15 @@ def print_exception(kind: type[BaseException], error: BaseException,
 
 
 class Formatter(logging.Formatter):
-    """A log's formatter whose lines, tracebacks included, are without secrets."""
+    """A log formatter that removes secrets from lines and tracebacks."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """See ``logging.Formatter``."""
+        """Return the formatted record without secrets."""
         return without_secrets(super().format(record))
 
 
 def _is_path(text: str) -> bool:
-    """Whether a text is a path: no random one, or one that leads into a folder that is there."""
+    """Whether a text is a path: it has no random part, or its folder exists."""
     if '/' not in text:
         return False
     if text.startswith(('/', '~', './')) and not _RANDOM.search(text):

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from sightplan.model.errors import InputError
 
 Point = tuple[float, float]
-"""x, y."""
+"""A point (x, y)."""
 Mask = NDArray[np.bool_]
-"""(H, W), True where the thing is."""
+"""A mask (H, W), True on the pixels of the thing."""
 
 PIXEL_ROUNDING = 1e-6
 """Added before a coordinate in pixels is rounded down, so that 0.3 * 10 is pixel 3."""
@@ -61,7 +61,7 @@ class Region:
     probability: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no place, and convert numbers of numpy or torch to ``float``.
+        """Refuse invalid regions, and convert numbers of numpy or torch to ``float``.
 
         Raises:
             ValueError: says what is wrong.
@@ -96,7 +96,7 @@ class Region:
         return self.points[0]
 
     def pixels(self, width: int, height: int) -> tuple[tuple[int, int], ...]:
-        """Its points as pixels (column, row), rounded down; they may lie beside the picture."""
+        """Return the points as pixels (column, row), rounded down; they may lie outside."""
         return tuple((pixel(x * width), pixel(y * height)) for x, y in self.points)
 
     def to_json(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Region:
 
 
 def box_iou(one: Region, other: Region) -> float:
-    """Intersection over union of two boxes; 0 where both are empty."""
+    """Return the intersection over union of two boxes; 0 where both are empty."""
     (left, top), (right, bottom) = one.points
     (left2, top2), (right2, bottom2) = other.points
     width = max(min(right, right2) - max(left, left2), 0.0)
@@ -136,7 +136,7 @@ def box_iou(one: Region, other: Region) -> float:
 
 
 def pixel(value: float) -> int:
-    """The pixel that a coordinate in pixels lies in."""
+    """Return the pixel in which a coordinate in pixels lies."""
     return math.floor(value + PIXEL_ROUNDING)
 
 
@@ -199,7 +199,7 @@ class ThingSource(Protocol):
     """Ground truth about all that is in a picture; for simulated models only."""
 
     def things(self) -> tuple[TrueThing, ...]:
-        """All things in the current picture.
+        """Return all things in the current picture.
 
         Raises:
             InputError: nothing is known of that picture.

@@ -1,4 +1,4 @@
-"""Names of ROS, for those who do not import it."""
+"""Check ROS names without importing ROS."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _NAME = re.compile(r'/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
 
 
 def is_ros_name(text: str) -> bool:
-    """Whether ROS has topics and services of such a name; without wildcards, ``~`` and ``{}``."""
+    """Whether a text is a ROS name of topics or services, without ``~``, ``{}`` and wildcards."""
     return _NAME.fullmatch(text) is not None

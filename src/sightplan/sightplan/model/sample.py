@@ -20,7 +20,7 @@ from sightplan.model.region import Point, Region, Target
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A picture that is loaded or rendered only when somebody looks at it.
+    """A picture that is loaded or rendered only when ``load`` is called.
 
     Attributes:
         name: unique within its suite, such as the path below the data folder.
@@ -40,7 +40,7 @@ class Picture:
 
     @classmethod
     def of_file(cls, path: Path, name: str = '') -> Picture:
-        """A picture that is a PNG or JPEG file.
+        """Return the picture in a PNG or JPEG file.
 
         Args:
             path: of the file.
@@ -51,7 +51,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Options that a sample asks to choose among, for models that choose and say nothing else.
+    """The options of a sample, for models that can only choose among options.
 
     Attributes:
         options: their names, as they stand in the sample's parts, in the order shown.
@@ -87,7 +87,7 @@ class SampleTask(Protocol):
     """The part of a suite that a method may use for one sample."""
 
     def prompt(self, name: str) -> Words:
-        """The suite's words around samples that are no yes/no questions about atoms.
+        """Return the suite's words around samples that are no yes/no questions about atoms.
 
         Args:
             name: of the suite's prompt, such as ``ask``.
@@ -97,14 +97,14 @@ class SampleTask(Protocol):
         """
 
     def read(self, reply: SampleReply) -> tuple[Any, str]:
-        """A reply as the suite reads it.
+        """Read a reply by the rules of the suite.
 
         Returns:
-            the answer, as plain JSON data; and why it cannot be read, '' if it can.
+            The answer, as plain JSON data; and why it cannot be read, '' if it can.
         """
 
     def shown(self, swap: bool, neutral: bool) -> Sample:
-        """The sample shown in another way.
+        """Return the sample with its options swapped or renamed.
 
         Args:
             swap: whether the two options of its choice change places.
@@ -141,8 +141,8 @@ class Sample:
         questions: yes/no questions about its one picture, of ``domain``, for models that answer
             nothing else: out of their answers the suite makes the sample's (``Suite.compose``).
             Empty: there is no such way to ask it.
-        choices: what is to be chosen, for models that choose among options and say nothing else:
-            likewise.
+        choices: the choices among options, for models that can only choose; the suite makes the
+            sample's answer of the replies. Empty: there is no such way to ask it.
         told: names of those details that a method may know, such as an instruction.
         task: what its suite offers for it; None before it is handed to a method.
     """
@@ -180,13 +180,13 @@ class Sample:
                    details={'question': text, 'picture': picture.name, **(details or {})})
 
     def blind(self) -> Sample:
-        """The same without its pictures."""
+        """Return the sample without its pictures."""
         texts = tuple(part for part in self.parts if isinstance(part, str))
         return dataclasses.replace(self, parts=texts)
 
 
 SampleData = Sequence[Reply] | Sequence[GroundedStep]
-"""A reply as data: one kind of them."""
+"""A reply as data: replies to queries, or the steps of a grounded plan."""
 
 
 @dataclass(frozen=True, eq=False)

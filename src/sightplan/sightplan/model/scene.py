@@ -1,4 +1,4 @@
-"""A picture with everything that is true about where things are in it: made by a simulator.
+"""Scenes made by a simulator: a picture with true masks of the things in it.
 
 Truth of this kind goes to scoring, to training and to simulated models. What a method sees of a
 scene is its image, its depth and its camera.
@@ -32,7 +32,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class PointingTask:
-    """Something to point at.
+    """A target to point at, with its true mask.
 
     Attributes:
         text: what to find, such as "the handle of the blue pan".
@@ -95,7 +95,7 @@ class SceneSource(Protocol):
     """A maker of scenes, found as an entry point of the group ``sightplan.scenes``."""
 
     def scene(self, seed: int, *, held_out: bool = True) -> PointingScene:
-        """The scene of a seed; one seed always gives the same scene.
+        """Return the scene of a seed; one seed always gives the same scene.
 
         Args:
             seed: any number from 0.

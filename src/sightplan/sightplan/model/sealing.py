@@ -30,7 +30,7 @@ the table from these.
 
 
 class _Sealed:
-    """Holds nothing; stands for an entry of the table as long as it lives."""
+    """An object without attributes; the table holds its original as long as it lives."""
 
     __slots__ = ()
 
@@ -46,7 +46,7 @@ class _Sealed:
 
 
 class Sealed(_Sealed, Generic[P, T]):
-    """A function that can be called, and shows nothing of what it was made of."""
+    """A callable that hides the function behind it."""
 
     __slots__ = ()
 
@@ -54,16 +54,16 @@ class Sealed(_Sealed, Generic[P, T]):
         super().__init__(function)
 
     def __call__(self, *args: P.args, **named: P.kwargs) -> T:
-        """Call it."""
+        """Call the hidden function."""
         return cast('T', _BEHIND[id(self)](*args, **named))
 
 
 def sealed(contract: type, behind: object) -> Any:
-    """An object that offers the methods and properties of a protocol, and nothing else.
+    """Return an object that offers the methods and properties of a protocol, and nothing else.
 
     Args:
         contract: the protocol.
-        behind: what does the work, each time one of them is used.
+        behind: the hidden object that the calls are passed to.
     """
     return _facade(contract)(behind)
 

@@ -31,7 +31,7 @@ class SettingField:
 
 @dataclass(frozen=True, slots=True)
 class NoSettings:
-    """There are no settings."""
+    """Settings of a plugin that has none."""
 
 
 def param(default: Any, description: str, *, low: float | None = None,
@@ -56,7 +56,7 @@ def param(default: Any, description: str, *, low: float | None = None,
 
 
 def settings_fields(cls: type) -> tuple[SettingField, ...]:
-    """The declared fields of a settings dataclass, in order; types come from the defaults."""
+    """Return the declared fields of a settings dataclass, in order, with types of defaults."""
     if cls not in _FIELDS:
         _FIELDS[cls] = tuple(
             SettingField(f.name, type(f.default), f.default, f.metadata['description'],
@@ -71,7 +71,7 @@ _FIELDS: weakref.WeakKeyDictionary[type, tuple[SettingField, ...]] = weakref.Wea
 
 
 def identity_values(settings: Any) -> dict[str, Any]:
-    """The values of the settings that results depend on, by name."""
+    """Return the values of the settings that results depend on, by name."""
     return {field.name: getattr(settings, field.name)
             for field in settings_fields(type(settings)) if field.identity}
 

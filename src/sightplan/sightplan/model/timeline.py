@@ -121,7 +121,7 @@ class Step:
 
 
 class Fold:
-    """Makes moments of the events of episodes, as they come; keeps none of them.
+    """Turns the events of episodes into moments as they come, without keeping them.
 
     Attributes:
         end: the last event, if that is how the episode ended; None as long as it has not.
@@ -293,7 +293,7 @@ class Timeline(Fold):
 
 
 def problem_known(told: Problem, adopted: Adopted | None) -> Problem:
-    """The problem as a method knows it: the one that it was told, with what it has adopted."""
+    """Return the problem that a method knows: the given one with the adopted goal or objects."""
     if isinstance(adopted, GoalAdopted):
         return dataclasses.replace(told, goal=adopted.goal)
     if isinstance(adopted, ProblemAdopted):

@@ -74,7 +74,7 @@ class TruthJoin(EventHandler):
 
     def __init__(self, source: TruthSource | None, way: bool,
                  states: Mapping[int, State]) -> None:
-        """See ``timeline.Fold``."""
+        """Begin before the first event; the arguments are those of ``timeline.Fold``."""
         self._source, self._way, self._known = source, way, states
         self.states: dict[int, State] = dict(states)
 
@@ -117,7 +117,7 @@ class TruthJoin(EventHandler):
         self._seen_ns = event.observation.stamp_ns
 
     def on_believed(self, event: BeliefUpdated) -> None:
-        """Keep the belief until it counts."""
+        """Keep the belief until the next step or the end."""
         self._belief = (self._now_ns, event.belief)
 
     def on_stepped(self, event: Stepped) -> None:
@@ -180,7 +180,7 @@ class TruthJoin(EventHandler):
             return ''
 
     def _state(self, stamp_ns: int | None) -> State | None:
-        """The true state; None, and the error noted, if the world does not know."""
+        """Return the true state at a world time; None, with the error noted, if it is unknown."""
         if stamp_ns is not None and stamp_ns in self.states:
             return self.states[stamp_ns]
         assert self._source is not None

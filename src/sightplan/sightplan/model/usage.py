@@ -27,7 +27,7 @@ class Usage:
     cost_usd: float | None = None
 
     def __add__(self, other: Usage) -> Usage:
-        """The sum; its cost is that of the parts whose price is known."""
+        """Return the sum; its cost is that of the parts whose price is known."""
         costs = [u.cost_usd for u in (self, other) if u.cost_usd is not None]
         return Usage(self.requests + other.requests, self.prompt_tokens + other.prompt_tokens,
                      self.completion_tokens + other.completion_tokens,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def replacing(path: Path, synced: bool = False) -> Iterator[Path]:
-    """A file to write that takes its place when the block ends without an error.
+    """Yield a file to write; it replaces ``path`` when the block ends without an error.
 
     Args:
         path: where it will be, readable for all.

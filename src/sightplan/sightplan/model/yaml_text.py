@@ -1,4 +1,4 @@
-"""Reading YAML that anybody may have written: nothing of it ends the process, or fills the memory.
+"""Read YAML from untrusted sources: no text can end the process or fill the memory.
 
 PyYAML's composers recurse: the fast one ends the process at some ten thousand levels, the other
 one with a RecursionError. Aliases can stand for each other, so that a few lines are billions of
@@ -19,14 +19,14 @@ from sightplan.model.errors import excerpt
 from sightplan.model.json_text import MOST_DIGITS
 
 DEEPEST = 100
-"""Levels of nesting that are read; no file here has as many as ten."""
+"""Most levels of nesting in a YAML text; no file here has as many as ten."""
 MOST_VALUES = 200_000
 """Most values in a YAML text.
 
 Reading so many takes a second; larger data belongs in JSON, which is read faster.
 """
 MOST_REPEATED = 100_000
-"""Values and characters that aliases may repeat, all together."""
+"""Most values and characters that the aliases of a text may repeat, all together."""
 
 _LONG_INTEGER = re.compile(r'[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*(?::[0-9_]+)*)')
 _INT = 'tag:yaml.org,2002:int'
@@ -35,7 +35,7 @@ _NO_VALUE = (ValueError, ArithmeticError, TypeError, AttributeError, LookupError
 
 
 class DuplicateKeyError(yaml.constructor.ConstructorError):
-    """A key stands twice in one mapping; its text is one line."""
+    """Error for a key that stands twice in one mapping; its message is one line."""
 
     def __str__(self) -> str:
         """Line, key and remedy."""
@@ -76,7 +76,7 @@ class _Loader(yaml.CSafeLoader):
 
 
 def load_yaml(source: Any) -> Any:
-    """The data of a YAML text.
+    """Return the data of a YAML text.
 
     Args:
         source: the text, its bytes, or an open file.
@@ -95,7 +95,7 @@ def load_yaml(source: Any) -> Any:
 
 
 def compose_yaml(source: Any) -> yaml.Node | None:
-    """The nodes of a YAML text, which know their lines; None of an empty one.
+    """Return the root node of a YAML text, whose nodes know their lines; None if it is empty.
 
     Whether a key stands twice is for the caller to see.
 
@@ -113,7 +113,7 @@ def compose_yaml(source: Any) -> yaml.Node | None:
 
 
 def load_first(source: Any) -> Any:
-    """The data of the first document of a YAML text, None of an empty one.
+    """Return the data of the first document of a YAML text; None if it is empty.
 
     Raises:
         yaml.YAMLError: see ``load_yaml``.
@@ -133,7 +133,7 @@ def _no_value(error: Exception) -> yaml.YAMLError:
 
 
 def checked(source: Any) -> Any:
-    """A YAML text that can be composed, or that is none; an open file is read.
+    """Check the limits of a YAML text and return the text; an open file is read.
 
     Raises:
         yaml.YAMLError: it is nested more than DEEPEST levels deep, an alias stands in what it
@@ -187,7 +187,7 @@ def checked(source: Any) -> Any:
 
 
 def _is_integer(event: yaml.ScalarEvent) -> bool:
-    """Whether YAML makes an integer of a scalar."""
+    """Whether YAML reads a scalar as an integer."""
     return event.tag == _INT or (event.implicit[0]
                                  and _LONG_INTEGER.fullmatch(event.value) is not None)
 

@@ -1,4 +1,4 @@
-"""Draws configurations with letters."""
+"""Draw configurations of blocks as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sightplan.model import Problem, State
 
 
 def draw(problem: Problem, facts: State) -> str:
-    """The stacks as text, one column of text for each column, its name below.
+    """Return the stacks as text, with the names of the columns below.
 
     Args:
         problem: whose objects they are.

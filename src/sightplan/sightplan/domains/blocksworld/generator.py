@@ -159,7 +159,7 @@ def draw(settings: Settings, seed: int) -> Candidate | None:
 
 
 def _below(rng: random.Random, bound: int) -> int:
-    """A random whole number below ``bound``, by the one method whose stream never changes."""
+    """Return a random integer from 0 to ``bound`` - 1, the same in all versions of Python."""
     return int(rng.random() * bound)
 
 
@@ -183,7 +183,7 @@ def _without_colours(candidate: Candidate) -> tuple[Stacks, Stacks]:
 
 
 def _least_moves(stacks: Stacks, goal: Stacks) -> int:
-    """A lower bound: a block above a wrong place must move, twice if it must come back."""
+    """Return a lower bound of moves: misplaced blocks move, some of them twice."""
     homes = {block: index for index, stack in enumerate(goal) for block in stack}
     moves = 0
     for index, (stack, wanted) in enumerate(zip(stacks, goal, strict=True)):
@@ -196,7 +196,7 @@ def _least_moves(stacks: Stacks, goal: Stacks) -> int:
 
 
 def shortest_plan(init: Stacks, goal: Stacks) -> list[tuple[str, int]] | None:
-    """A shortest plan, by A*: pairs of block and target column; None if there is no plan.
+    """Return a shortest plan, by A*: pairs of block and target column; None if there is none.
 
     Args:
         init: where the blocks are.
@@ -234,7 +234,7 @@ def shortest_plan(init: Stacks, goal: Stacks) -> list[tuple[str, int]] | None:
 
 
 def optimal_plan(problem: Problem) -> Plan | None:
-    """A shortest plan of a problem whose start and goal are complete configurations.
+    """Return a shortest plan of a problem with complete initial and goal configurations.
 
     Raises:
         InputError: start or goal does not put every block in one place.
@@ -247,7 +247,7 @@ def optimal_plan(problem: Problem) -> Plan | None:
 
 
 def stacks_of(problem: Problem, facts: State) -> Stacks:
-    """The configuration that facts describe, columns in the order of the problem's objects.
+    """Return the configuration that facts describe, columns in the order of the objects.
 
     Raises:
         InputError: they do not describe one place for every block.
@@ -274,7 +274,7 @@ def stacks_of(problem: Problem, facts: State) -> Stacks:
 
 
 def facts_of(stacks: Sequence[Sequence[str]], columns: Sequence[str]) -> State:
-    """The atoms on, clear and incolumn of a configuration."""
+    """Return the atoms on, clear and incolumn of a configuration."""
     facts = set()
     for stack, column in zip(stacks, columns, strict=True):
         facts |= {Atom('incolumn', (block, column)) for block in stack}
@@ -284,7 +284,7 @@ def facts_of(stacks: Sequence[Sequence[str]], columns: Sequence[str]) -> State:
 
 
 def make_problem(domain: Domain, name: str, candidate: Candidate) -> Problem:
-    """A candidate in the domain's words."""
+    """Return a candidate as a problem of the domain."""
     columns = [f'c{number + 1}' for number in range(len(candidate.init))]
     left = [Atom('leftof', pair) for pair in itertools.combinations(columns, 2)]
     right = [Atom('rightof', atom.args[::-1]) for atom in left]

@@ -42,19 +42,19 @@ Start = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Deal:
-    """Things that are dealt to places: who gets which is drawn, how many get which is not.
+    """Random assignment of things to places, with a fixed number of things for each group.
 
     Attributes:
-        things: names, all of them alike to the one who draws.
-        hands: number of things and the places that they get: all the same one if there is but
-            one, else different ones. The numbers add up to that of the things.
+        things: names of the things.
+        hands: for each group the number of things and the possible places: one place for all of
+            them, or a different place for each. The numbers add up to that of the things.
     """
 
     things: tuple[str, ...]
     hands: tuple[tuple[int, tuple[str, ...]], ...]
 
     def draw(self, rng: random.Random) -> dict[str, str]:
-        """Each thing's place."""
+        """Draw a place for each thing, by name."""
         places: list[str] = []
         for count, among in self.hands:
             places += _shuffled(among, rng)[:count] if len(among) > 1 else among * count
@@ -89,7 +89,7 @@ class Task:
 
     @property
     def variants(self) -> int:
-        """The number of its listed starts."""
+        """Number of the task's listed initial states."""
         return sum(_variants(start) for start in self.starts)
 
     def init(self, number: int) -> State:
@@ -113,7 +113,7 @@ class Task:
 
 
 def _lies(name: str, place: str) -> set[Atom]:
-    """The facts about something that is at a place, or open or closed."""
+    """Return the facts about a thing at a place, or about one that is open or closed."""
     if place in (FLOOR, CLOSED):
         return set()
     relation, *other = place.split()
@@ -121,7 +121,7 @@ def _lies(name: str, place: str) -> set[Atom]:
 
 
 def _shuffled(items: Sequence[T], rng: random.Random) -> list[T]:
-    """The items in random order; shuffle() may change from Python to Python."""
+    """Return the items in random order; ``shuffle()`` may change between versions of Python."""
     order = list(items)
     for last in range(len(order) - 1, 0, -1):
         other = int(rng.random() * (last + 1))
@@ -183,7 +183,7 @@ def _literal(text: str) -> Literal:
 
 @functools.cache
 def tasks() -> tuple[Task, ...]:
-    """The tasks, in the order of the file.
+    """Return the tasks of ``tasks.yaml``, in order.
 
     Raises:
         DomainError: the file is wrong; names file, split and task.
@@ -200,7 +200,7 @@ def tasks() -> tuple[Task, ...]:
 
 
 def _tasks_of(kind: str) -> tuple[Task, ...]:
-    """The tasks of a kind; an InputError if there is no such kind."""
+    """Return the tasks of a kind; InputError if there is no such kind."""
     chosen = tuple(t for t in tasks() if kind in (t.split, f'{t.split}/{t.name}'))
     if not chosen:
         raise InputError(f'kind {kind!r} is unknown (choose one of {", ".join(KINDS)})')
@@ -284,7 +284,7 @@ def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0
 
 
 def draw(domain: Domain, settings: Settings, seed: int) -> tuple[Task, Problem]:
-    """Task and problem of a seed.
+    """Draw a task and its problem from a seed.
 
     Tasks take turns. A task's problems are numbered, and the number is in the name. They go
     through all its starts, in random order, before one comes again.

@@ -128,7 +128,7 @@ def draw(settings: Settings, seed: int) -> Config | None:
 
 
 def _below(rng: random.Random, bound: int) -> int:
-    """A random whole number below ``bound``, by the one method whose stream never changes."""
+    """Return a random integer from 0 to ``bound`` - 1, the same in all versions of Python."""
     return int(rng.random() * bound)
 
 
