@@ -122,8 +122,8 @@ class BackendGrounder(Wrapper):
         """Answer all questions about one image, in order, in one batch.
 
         Args:
-            observation: what the model sees.
-            questions: what is asked.
+            observation: the observation that is shown to the model.
+            questions: the questions, in order.
             timeout_s: wall-clock limit [s]; None for the model's own.
             prompt: the words around the questions; None: the bare questions.
 
@@ -140,7 +140,7 @@ class BackendGrounder(Wrapper):
 
     def _answers(self, observation: Observation, questions: Sequence[Question],
                  deadline: Deadline, prompt: GroundingPrompt) -> list[Answer]:
-        """Answers to questions about one image; raises as ``ground`` does."""
+        """Return the answers to questions about one image; raises as ``ground`` does."""
         if not questions:
             return []
         self._check_questions(questions)
@@ -186,10 +186,10 @@ class BackendGrounder(Wrapper):
 
         Args:
             observation: the picture, with depth where there is any.
-            looks: how often the model looks, each time at another view of the picture.
+            looks: number of looks of the model, each at another view of the picture.
             timeout_s: wall-clock limit of each request [s]; None for the model's own.
             instruction: what the model shall say the goal of, over the things; '' for nothing.
-            tries: how often it is asked for the goal at most.
+            tries: most times that the model is asked for the goal.
 
         Raises:
             InputError: the model cannot (names those that can), or there is no picture.

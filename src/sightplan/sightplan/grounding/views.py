@@ -16,14 +16,14 @@ from sightplan.model import Alteration, Observation
 
 _ZOOM, _SHIFT, _GAMMA = (0.86, 1.06), 0.04, 0.22
 _GOLDEN = (0.7548776662466927, 0.5698402909980532, 0.4198, 0.8566748838545029)
-"""Steps whose multiples modulo 1 cover a space of several dimensions evenly (Roberts 2018)."""
+"""Step sizes whose multiples modulo 1 cover several dimensions evenly (Roberts 2018)."""
 
 
 def view(observation: Observation, number: int) -> Observation:
     """A view of an observation.
 
     Args:
-        observation: of the whole scene.
+        observation: observation of the whole scene.
         number: 0: the observation itself; else one of as many other views as are wanted.
 
     Returns:
@@ -41,7 +41,7 @@ def view(observation: Observation, number: int) -> Observation:
 
 
 def alter(image: NDArray[np.uint8], how: Alteration) -> NDArray[np.uint8]:
-    """A picture zoomed about its centre, shifted, and with other tones; bilinear.
+    """Return a picture zoomed about its centre, shifted, and with other tones; bilinear.
 
     Args:
         image: (H, W, 3) uint8 RGB.
@@ -66,7 +66,7 @@ def alter(image: NDArray[np.uint8], how: Alteration) -> NDArray[np.uint8]:
 
 def _along(image: NDArray[np.float32], at: NDArray[np.float64], axis: int,
            ) -> NDArray[np.float32]:
-    """An image sampled along an axis, linearly."""
+    """Return an image sampled along an axis, linearly."""
     at = np.clip(at, 0.0, image.shape[axis] - 1.0)
     low = np.floor(at).astype(np.intp)
     high = np.minimum(low + 1, image.shape[axis] - 1)

@@ -13,7 +13,7 @@ from sightplan.metrics.intervals import percentile_interval
 from sightplan.metrics.measures import numbered
 
 _MOST_CELLS = 2_000_000
-"""Drawn groups that are held at once."""
+"""Most drawn groups that are held in memory at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Reliability:
         high: upper end.
         n: number of probabilities.
         groups: number of independent groups.
-        bins: of equal width, in order.
+        bins: bins of equal width, in order.
     """
 
     ece: float
@@ -72,8 +72,8 @@ def reliability(probabilities: Sequence[float] | NDArray[np.float64],
         truths: (N,) what was true.
         bins: number of bins of equal width.
         groups: (N,) what belongs together (the episode); None: each probability by itself.
-        resamples: of the bootstrap; 0: none, the interval is the error itself.
-        seed: of the bootstrap.
+        resamples: number of bootstrap resamples; 0: the interval is the error itself.
+        seed: seed of the bootstrap.
 
     Raises:
         ValueError: the lengths differ, or a probability is outside [0, 1].
@@ -102,7 +102,7 @@ def reliability_of_sums(sums: NDArray[np.float64], resamples: int = 1000,
         sums: (3, groups, bins): per group and bin of equal width the number of probabilities,
             their sum, and the number of true events.
         resamples: see ``reliability``.
-        seed: likewise.
+        seed: seed of the bootstrap.
 
     Raises:
         ValueError: ``sums`` has another shape.

@@ -32,7 +32,7 @@ class Needed:
     """The number of answers that an episode needed.
 
     Attributes:
-        answers: how many.
+        answers: number of answers.
         exact: whether an error-free episode was asked so many; else they are estimated.
     """
 
@@ -45,11 +45,11 @@ class CompoundingBin:
     """Episodes that needed about as many answers.
 
     Attributes:
-        fewest: answers that one of the bin's range needs at least.
-        most: likewise at most.
+        fewest: least number of answers that an episode in the bin needed.
+        most: greatest number of answers that an episode in the bin needed.
         mean: number of answers needed, mean of the episodes.
-        success: the solved ones of the episodes.
-        exact: episodes among them whose number is exact.
+        success: fraction of solved episodes.
+        exact: number of episodes whose number of answers is exact.
         independent: the fraction that would be solved if each needed answer were right
             independently with the measured accuracy p: the mean of p^answers.
     """
@@ -152,7 +152,7 @@ def _asked(line: Mapping[str, Any], purpose: str) -> int:
 
 
 def edges(answers: Sequence[float], bins: int = 6) -> list[float]:
-    """Lower edges of at most so many bins that hold about equally many episodes.
+    """Return lower edges of at most ``bins`` bins that hold about equally many episodes.
 
     Equal numbers of answers share a bin.
     """

@@ -32,10 +32,10 @@ from sightplan.model import AskPurpose, FeedbackStatus, ProposalStatus, StopReas
 from sightplan.model.reading import read_data
 
 REPEATED = 2
-"""So often in a row the same thing must fail at the end to be a pattern."""
+"""Least number of equal failed steps in a row at the end that are a pattern."""
 
 OSCILLATION = 4
-"""So many steps at the end must alternate between two actions: A, B, A, B."""
+"""Least number of steps at the end that alternate between two actions: A, B, A, B."""
 
 MOST_ANSWERS = 8
 """Most answers that are kept as evidence of a failure."""
@@ -102,7 +102,7 @@ class Rule:
 
 
 def without_truth(line: Mapping[str, Any]) -> bool:
-    """Whether an episode went to its end where nobody knows how it ended, as on a robot."""
+    """Whether an episode ended without a known result, as on a robot."""
     return (not scored(line) and line.get('error') is None
             and line.get('stop') in {reason.value for reason in StopReason if reason.scored})
 
@@ -174,7 +174,7 @@ class _Episode:
         return self.line['stop'] in {reason.value for reason in reasons}
 
     def answers_now(self) -> list[Mapping[str, Any]]:
-        """The wrong answers after the last step."""
+        """Return the wrong answers after the last step."""
         return [answer for answer in self._wrong if answer['step'] == self.used]
 
     def wrong(self, purpose: AskPurpose, step: int) -> list[Mapping[str, Any]]:
@@ -319,7 +319,7 @@ def _count(steps: int) -> str:
 
 
 def _in_words(answers: Sequence[Mapping[str, Any]]) -> str:
-    """Wrong answers in words."""
+    """Return wrong answers in words."""
     if not answers:
         return 'an answer said otherwise'
     first = answers[0]

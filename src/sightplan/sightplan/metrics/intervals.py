@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 Z95 = 1.959963984540054
 """Two-sided 95 % quantile of the standard normal distribution."""
 _ALIKE = 1.0 / (1.0 + np.exp(-np.arange(-16.0, 8.1, 0.5)))
-"""Intra-class correlations that are weighed, from 1e-7 to .9997."""
+"""Intra-class correlations that are averaged over, from 1e-7 to .9997."""
 
 
 def wilson(successes: float, n: float, z: float = Z95) -> tuple[float, float]:
@@ -194,17 +194,17 @@ class Fraction:
 
     @property
     def sem(self) -> float | None:
-        """Its standard error, see the function ``sem``."""
+        """Standard error of the fraction, see the function ``sem``."""
         return sem(self.successes / self.n, self.n) if self.n else None
 
     @property
     def low(self) -> float | None:
-        """Lower end of its 95 % interval."""
+        """Lower end of the fraction's 95 % interval."""
         return self.interval[0] if self.n else None
 
     @property
     def high(self) -> float | None:
-        """Upper end."""
+        """Upper end of the fraction's 95 % interval."""
         return self.interval[1] if self.n else None
 
     @property
@@ -218,7 +218,7 @@ def fraction_of(values: Iterable[float], clusters: Iterable[Hashable]) -> Fracti
 
     Args:
         values: 0 or 1 of each trial.
-        clusters: of each trial: its statistical cluster, for example its problem.
+        clusters: statistical cluster of each trial, for example its problem.
     """
     return fraction_of_counts((cluster, bool(value), 1)
                               for value, cluster in zip(values, clusters, strict=True))

@@ -93,12 +93,12 @@ class Judgements:
         """Complete the entry of a step.
 
         Args:
-            number: of the step, from 0.
-            action: what was decided.
-            status: what became of it.
+            number: number of the step, from 0.
+            action: the action that was decided.
+            status: status of the action.
             state: the true state before it, if known.
-            entry: of the step; its image is given. It gets ``applicable`` (whether the action was
-                legal; None: not known) and ``misled``, the wrong answers behind the decision.
+            entry: entry of the step, with its image. It gets ``applicable`` (whether the action
+                was legal; None: not known) and ``misled``, the wrong answers behind the decision.
         """
         checked, self._checked = self._checked, {}
         entry['applicable'] = {FeedbackStatus.EXECUTED: True,
@@ -137,7 +137,7 @@ class Judgements:
         """Complete the entry of the step whose effects were asked.
 
         Args:
-            entry: of the step.
+            entry: entry of the step.
             check: one of ``CHECKS``; over several batches the gravest counts.
             wrong: the wrong answers that made it so.
         """

@@ -38,7 +38,7 @@ SEED = 0
 
 Floats = NDArray[np.float64]
 Columns = Mapping[str, Floats]
-"""Measure to values, (N,) each, NaN where not scored."""
+"""Mapping of a measure's name to its values, (N,), NaN where not scored."""
 Statistic = Callable[[Columns, Floats], Floats]
 """Function of columns, (N,) each, and weights, (R, N): how often each of N items counts in each of
 R resamples. It returns one number for each resample, (R,), NaN where it is undefined; a KeyError
@@ -52,7 +52,7 @@ class Measure:
     """A named number of a suite.
 
     Attributes:
-        name: as in the lines' ``measures`` (statistics: a name of their own).
+        name: name in the lines' ``measures`` (statistics: a name of their own).
         about: one line for people, with unit.
         kind: ``fraction`` (every value is 0 or 1), ``share`` (from 0 to 1), ``mean`` (any number)
             or ``statistic``.
@@ -114,7 +114,7 @@ class Aggregate:
 
     Attributes:
         value: None without a scored item.
-        low: lower end of the 95 % interval, None likewise.
+        low: lower end of the 95 % interval; None where there is no value.
         high: upper end.
         n: number of scored items.
         clusters: number of clusters that they belong to.
@@ -139,7 +139,7 @@ def scored(line: Mapping[str, Any]) -> bool:
 
 
 def solved(line: Mapping[str, Any]) -> bool | None:
-    """Success of an item; None if it is not scored, or its suite has no success."""
+    """Return an item's success; None if the item is not scored, or its suite has no success."""
     value = line['measures'].get('solved')
     return None if value is None else bool(value)
 
@@ -160,7 +160,7 @@ def columns(lines: Iterable[Mapping[str, Any]], names: Iterable[str]) -> dict[
 
 
 class _MissingColumnError(KeyError):
-    """A column that no line has."""
+    """Raised for a column that no line has."""
 
 
 class _Columns(dict[str, NDArray[np.float64]]):
@@ -243,7 +243,7 @@ def total(column: Floats, weights: Floats) -> Floats:
 
 
 def ratio(part: Floats, whole: Floats) -> Floats:
-    """Quotients, NaN where there is nothing to divide by."""
+    """Return quotients, NaN where the divisor is 0."""
     return np.divide(part, whole, out=np.full_like(part, np.nan), where=whole != 0.0)
 
 
@@ -279,7 +279,7 @@ def _resampled(values: Columns, clusters: Sequence[str], drawn: NDArray[np.int64
         values: columns (N,).
         clusters: that of each item.
         drawn: (R, clusters) numbers of the clusters that each resample consists of.
-        statistic: what to compute.
+        statistic: statistic to compute.
     """
     index, count = numbered(clusters)
     parts = np.array_split(drawn, -(-len(drawn) * len(index) // _AT_ONCE))

@@ -25,7 +25,7 @@ from sightplan.metrics.measures import (
 K = TypeVar('K', bound=Hashable)
 
 _MOST_CELLS = 4_000_000
-"""Resampled counts that are held at once."""
+"""Most resampled counts that are held in memory at once."""
 _FIRST, _SECOND = '1 ', '2 '
 """Prefixes of columns of pairs."""
 
@@ -192,9 +192,9 @@ def compare(first: Mapping[K, Mapping[str, Any]], second: Mapping[K, Mapping[str
     Args:
         first: lines of results of the first method, by what makes them pairs (such as the id).
         second: likewise of the second.
-        measure: what to compare.
-        resamples: of the bootstrap.
-        seed: of the bootstrap.
+        measure: the measure to compare.
+        resamples: number of resamples of the bootstrap.
+        seed: seed of the bootstrap.
 
     Returns:
         the comparison, None without a common item that both have scored.

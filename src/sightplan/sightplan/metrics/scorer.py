@@ -61,7 +61,7 @@ Measures = Callable[[Mapping[str, Any], bool | None], Mapping[str, float | None]
 Details = Callable[[Problem, Sequence[State], Mapping[str, Any]], Mapping[str, Any]]
 
 MOST_TEXTS, MOST_CHARACTERS = 5, 600
-"""So many unreadable replies of a planning model are kept, cut to so many characters."""
+"""Most unreadable replies of a planning model that are kept, and most characters of each."""
 
 _SENT = (FeedbackStatus.EXECUTED.value, FeedbackStatus.REJECTED.value)
 
@@ -257,7 +257,7 @@ class _Line(EventHandler):
                                       f'{text[:MOST_CHARACTERS]} ... ({len(text)} characters)')
 
     def on_asked(self, event: Asked) -> None:
-        """Count what it cost, and compare answers to yes/no questions with the truth."""
+        """Count the usage, and compare answers to yes/no questions with the truth."""
         if not event.observation.shows_goal:
             self._saw(event.observation)
         self._spent(event)

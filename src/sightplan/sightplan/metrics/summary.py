@@ -154,7 +154,7 @@ def belief_reliability(lines: Iterable[Mapping[str, Any]], resamples: int = 1000
 
     Args:
         lines: results of ``EpisodeScorer``; those of a cluster are one group in the bootstrap.
-        resamples: of the bootstrap.
+        resamples: number of resamples of the bootstrap.
         inner: leave out the first and the last bin, in which nearly all lie.
 
     Returns:
@@ -246,7 +246,7 @@ def _usage(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def _sums(tables: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Sums of counts, key by key."""
+    """Return the sums of counts, key by key."""
     sums: Counter[str] = Counter()
     for table in tables:
         sums.update(table)

@@ -207,9 +207,9 @@ def _serve(solve: Solve, request: Request, translations: Translations,
     """Solve one request in a child, watching standard input meanwhile.
 
     Args:
-        solve: what the child does.
-        request: what is asked for.
-        translations: those of earlier requests; one is added.
+        solve: function that the child runs.
+        request: the request.
+        translations: translations of earlier requests; one is added.
         begun: called when the task is instantiated and its search begins.
     """
     plan_fd = os.memfd_create('plan')

@@ -72,7 +72,7 @@ def with_own(domain: Domain, search: str, general: Callable[[], SymbolicPlanner]
     """The planner of a run: the domain's own first, unless the search is one of Fast Downward.
 
     Args:
-        domain: of the run.
+        domain: domain of the run.
         search: setting of the run.
         general: makes the planner for all other tasks.
     """

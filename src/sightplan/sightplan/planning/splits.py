@@ -26,10 +26,10 @@ def draw_split(domain: Domain, name: str, count: int = 0, first_seed: int = 0,
     which candidates are kept. Without count and seed these are the problems of the split itself.
 
     Args:
-        domain: with a generator.
-        name: of the split.
+        domain: domain with a generator.
+        name: name of the split.
         count: number of problems; 0: as many as the split has.
-        first_seed: where to begin.
+        first_seed: first seed to try.
 
     Raises:
         InputError: the domain has no generator, or that draws no such split, or there are too few

@@ -104,7 +104,7 @@ def check_search(search: str, where: str) -> None:
         where: the field, for the message.
 
     Raises:
-        InputError: it is neither; names the field and the choices.
+        InputError: the text is neither; the message names the field and the choices.
     """
     if search not in SEARCHES and '(' not in search and not search.startswith(_ALIASES):
         raise InputError(f'{where} = {search!r} is no search; choose {", ".join(SEARCHES)}, or a '
@@ -138,10 +138,10 @@ class FastDownwardPlanner:
             self._try_search()
 
     def _try_search(self) -> None:
-        """Have Fast Downward read the search, which is none of ours, before it matters.
+        """Let Fast Downward read a search that is not one of our names, to check it early.
 
         Raises:
-            InputError: it cannot be used.
+            InputError: the search cannot be used.
         """
         try:
             result = self.plan(PlanningTask(_TINY_DOMAIN, _TINY_PROBLEM), _START_TIMEOUT_S)
@@ -287,7 +287,7 @@ def _model(domain_pddl: str, objects: tuple[tuple[str, str], ...]) -> Instantiat
 
 @functools.lru_cache(maxsize=64)
 def _changeable(model: InstantiatedModel) -> State:
-    """The atoms that some action can make true."""
+    """Return the atoms that some action can make true."""
     return model.added_atoms()
 
 
@@ -352,11 +352,11 @@ class _Worker:
         return self._owner == os.getpid() and self._process.poll() is None
 
     def kill(self) -> None:
-        """Kill it and all its children; may be called while another thread reads from it."""
+        """Kill the worker and its children; may be called while another thread reads from it."""
         self._finalizer()
 
     def dispose(self) -> None:
-        """Kill it and close the pipes."""
+        """Kill the worker and close the pipes."""
         self.kill()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream is not None:
@@ -366,7 +366,7 @@ class _Worker:
         """Wait until everything is loaded.
 
         Raises:
-            PlannerError: it cannot be started.
+            PlannerError: the worker cannot be started.
         """
         if self._ready:
             return

@@ -144,7 +144,7 @@ def read_proposal(text: str, prompt: PlanningPrompt, words: Mapping[str, ActionW
 
     Args:
         text: the raw reply.
-        prompt: what was asked for.
+        prompt: the prompt, which says what was asked for.
         words: names of actions and of their parameters.
         model: actions and objects of the problem.
         truncated: whether the reply was cut off.
@@ -176,7 +176,7 @@ def read_proposal(text: str, prompt: PlanningPrompt, words: Mapping[str, ActionW
 
 
 class _FormError(ValueError):
-    """Not of the asked form."""
+    """Raised when a reply has not the form that was asked for."""
 
 
 def _read(text: str, prompt: PlanningPrompt) -> tuple[Sequence[Any], str, bool] | None:
@@ -213,10 +213,10 @@ def _unfenced(text: str) -> str:
 
 
 def _json(text: str, **more: Any) -> Any:
-    """The value that a text is, with keys that come once.
+    """Parse a JSON text whose keys are unique.
 
     Raises:
-        ValueError: it is not JSON.
+        ValueError: the text is not JSON, or a key occurs twice.
     """
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({key for key, _ in pairs}) < len(pairs):
@@ -421,5 +421,5 @@ def _folded(name: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """A text that any file and any message can hold."""
+    """Replace the characters of a text that a file or a message cannot hold."""
     return text.encode('utf-8', 'replace').decode('utf-8').replace('\0', ' ')

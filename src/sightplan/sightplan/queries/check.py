@@ -18,7 +18,7 @@ from sightplan.queries.yes_no import YesNo, YesNoReply
 
 @dataclass(frozen=True, eq=False)
 class Check(Query[YesNoReply]):
-    """Is a marked place what was looked for?
+    """Query whether a marked place shows the target.
 
     Attributes:
         image: (H, W, 3) uint8 RGB.
@@ -62,7 +62,7 @@ def check_question(target: str, mark: str, attempt: int) -> tuple[str, Grounding
 
     Args:
         target: what was looked for.
-        mark: what is drawn: ``mask`` (an outline), ``box`` or ``point`` (a cross).
+        mark: the drawn mark: ``mask`` (an outline), ``box`` or ``point`` (a cross).
         attempt: number of the asking.
     """
     check = common_words().check
@@ -78,5 +78,5 @@ def _as_it_is(reply: YesNoReply) -> YesNoReply:
 
 
 def _slug(text: str) -> str:
-    """A text as a name of PDDL."""
+    """Convert a text to a name of PDDL."""
     return re.sub(r'[^a-z0-9]+', '-', text.lower()).strip('-') or 'target'

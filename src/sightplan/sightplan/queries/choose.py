@@ -23,7 +23,7 @@ from sightplan.queries.generate import Generate
 
 MOST_OPTIONS = 16
 HARD = 0.95
-"""Probability that a choice counts for where a model offers none."""
+"""Probability of the chosen option where the model offers no probabilities."""
 
 _LEAST = 1e-6
 _LETTER = re.compile(
@@ -40,10 +40,10 @@ class ChoiceReply(Reply):
     """Reply to ``Choose``: the chosen option and the probabilities of all options.
 
     Attributes:
-        probabilities: of each option, in the request's order; they sum to 1. None: the model
+        probabilities: one for each option, in the request's order; they sum to 1. None: the model
             offers none, or the reply cannot be read (then ``unread`` says why).
         chosen: index of the option that the model names; None: unread.
-        text: what it said; '' for a model that does not speak.
+        text: text of the model's reply; '' for a model that does not speak.
         unread: why the reply cannot be used; '' if it can.
     """
 
@@ -53,7 +53,7 @@ class ChoiceReply(Reply):
     unread: str = ''
 
     def summary(self) -> str:
-        """The number of the option, counted from 1, and its probability."""
+        """Return the number of the option, counted from 1, and its probability, as a text."""
         if self.chosen is None:
             return f'unread: {self.unread}'
         chance = '' if self.probabilities is None else f' ({max(self.probabilities):.2f})'
@@ -108,7 +108,7 @@ class Choose(Query[ChoiceReply]):
                                  'better, or -1 where less is')
 
     def summary(self) -> str:
-        """The options."""
+        """Return the names of the options as a text."""
         return f'which of {", ".join(self.options)}?'
 
     def as_chat(self, style: Any) -> Chat[ChoiceReply]:
@@ -129,7 +129,7 @@ class PreferenceSource(Protocol):
 
 
 def read_choice(text: str, options: Sequence[str]) -> ChoiceReply:
-    """The option that a free reply chooses, as a careful person reads it.
+    """Return the option that a free reply chooses, as a careful person reads it.
 
     Thoughts are left aside (``reply_text.after_thoughts``). What stands after the last ``Answer:``
     and before ``Explanation:`` counts, where they are there. An option is chosen if
@@ -181,7 +181,7 @@ class _Mention:
         option: its index.
         taken: whether it is said to be the better one, or not to be; None: neither.
         guessed: whether it is only a guess ("maybe A").
-        compared: whether it stands beside other options alone ("A or B", "than B").
+        compared: whether the name is only compared with other options ("A or B", "than B").
     """
 
     option: int
@@ -224,7 +224,7 @@ _NOT_THOUGHT = re.compile(r'\b(?:not|t|never) (?:think|believe|say|find)(?: that
 _REASON = re.compile(r'(?:because|since|as|due|for)\b')
 _GUESSED = re.compile(r'\b(?:maybe|perhaps|possibly|guess)(?: \w+)?\Z')
 _NEAR = 40
-"""Characters before and after a name that are looked at."""
+"""Number of characters before and after a name that are searched."""
 _MOST_MENTIONS = 1000
 
 
@@ -282,7 +282,7 @@ def lettered(request: Choose) -> tuple[Part, ...]:
 
 
 def read_letter(text: str, masses: Sequence[float] | None, request: Choose) -> ChoiceReply:
-    """The choice of a model that was asked for one letter.
+    """Return the choice of a model that was asked for one letter.
 
     Args:
         text: what it said.
@@ -314,7 +314,7 @@ def read_letter(text: str, masses: Sequence[float] | None, request: Choose) -> C
 
 
 def _bare(text: str) -> str:
-    """Lower-case words with single spaces, without marks."""
+    """Return the text in lower case with single spaces, without marks."""
     return ' '.join(re.sub(r'[^a-z0-9]+', ' ', text.lower()).split())
 
 
@@ -348,9 +348,9 @@ def compare(model: Model, ask: Callable[[int, int], Choose], orders: str = 'both
     one (d' of signal detection). A reply that cannot be read says nothing.
 
     Args:
-        model: what chooses.
+        model: the model that chooses.
         ask: makes the request that shows ``(first, second)``; called with (0, 1) and (1, 0).
-        orders: ``both``, or ``one`` for the pair as it is only.
+        orders: ``both``, or ``one`` for the pair in its own order only.
         timeout_s: wall-clock limit of each query [s]; None for the model's own.
 
     Raises:
@@ -374,7 +374,7 @@ def compare(model: Model, ask: Callable[[int, int], Choose], orders: str = 'both
 
 
 def _evidence(reply: ChoiceReply) -> float:
-    """Log-odds of the first of two options."""
+    """Return the log-odds of the first of two options."""
     if reply.probabilities is not None:
         return log_odds(
             reply.probabilities[0] / max(sum(reply.probabilities[:2]), _LEAST), _LEAST)

@@ -23,9 +23,9 @@ Size = tuple[int, int]
 ROUNDING = 1e-3
 """So far beyond an edge, as a fraction of the picture, a number is taken for rounded."""
 RESIZE_MULTIPLE = 28
-"""Edges of a picture that Qwen2.5-VL has resized are multiples of it."""
+"""Edges of a picture that Qwen2.5-VL has resized are multiples of this number of pixels."""
 RESIZE_MIN_PIXELS = 56 * 56
-"""Fewest pixels of such a picture."""
+"""Fewest pixels of a picture that Qwen2.5-VL has resized."""
 RESIZE_MAX_PIXELS = 16384 * RESIZE_MULTIPLE ** 2
 """Most pixels of such a picture, as the published checkpoints have it."""
 _MOST_ELONGATED = 200
@@ -75,8 +75,8 @@ def to_unit(pairs: Iterable[Sequence[float]], declared: Coordinates, size: Size,
     Args:
         pairs: two numbers each, in the order of the convention.
         declared: the convention.
-        size: of the picture as it was sent.
-        resized: of the picture as the model saw it; needed for ``resized_pixel_xy``.
+        size: size of the picture as it was sent.
+        resized: size of the picture as the model saw it; needed for ``resized_pixel_xy``.
 
     Raises:
         Misdeclared: a number is not finite or too large, or all are so small that another unit
@@ -112,7 +112,7 @@ def from_unit(points: Iterable[Point], declared: Coordinates, size: Size,
 
 def resized_size(size: Size, multiple: int = RESIZE_MULTIPLE, min_pixels: int = RESIZE_MIN_PIXELS,
                  max_pixels: int = RESIZE_MAX_PIXELS) -> Size:
-    """The size to which the image processor of Qwen2.5-VL brings a picture.
+    """Return the size to which the image processor of Qwen2.5-VL resizes a picture.
 
     Both edges are rounded to multiples. A picture that then has too many or too few pixels is
     scaled to the limit, its proportions kept, and its edges are rounded down or up. Servers of
@@ -120,7 +120,7 @@ def resized_size(size: Size, multiple: int = RESIZE_MULTIPLE, min_pixels: int = 
     ``preprocessor_config.json``.
 
     Args:
-        size: of the picture as it was sent.
+        size: size of the picture as it was sent.
         multiple: each edge is a multiple of it: patch size times merge size [px].
         min_pixels: fewest pixels.
         max_pixels: most pixels.

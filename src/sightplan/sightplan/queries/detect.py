@@ -69,8 +69,8 @@ class Detection(Classified):
             to 1 or less.
         colours: likewise of each colour, of ``COLOURS``: of a thing with a coloured handle that
             of the handle. Empty for drawers.
-        probability: that it is there, in about that box.
-        opened: probability that it stands open; None for what does not open.
+        probability: probability that the thing is there, in about that box.
+        opened: probability that it stands open; None for a thing that does not open.
     """
 
     region: Region
@@ -103,7 +103,7 @@ class DetectReply(Reply):
 
     Attributes:
         detections: one for each thing, the most probable first.
-        text: what the model said; '' for a model that does not speak.
+        text: text of the model's reply; '' for a model that does not speak.
         unread: why the reply cannot be used; '' if it can.
     """
 
@@ -112,7 +112,7 @@ class DetectReply(Reply):
     unread: str = ''
 
     def summary(self) -> str:
-        """The things, by colour and category."""
+        """Return the colours and categories of the things as a text."""
         if self.unread:
             return f'unread: {self.unread}'
         return ', '.join(f'{one.colour} {one.category}'.strip() for one in self.detections)
@@ -139,7 +139,7 @@ def apart(found: Iterable[Detection]) -> tuple[Detection, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Detect(Query[DetectReply]):
-    """Find all things in a picture.
+    """Query that asks for all things in a picture.
 
     Attributes:
         image: (H, W, 3) uint8 RGB.
@@ -199,7 +199,7 @@ def read_reply(query: Detect, pointing: Pointing, seen: Size | None,
         query: the picture.
         pointing: how the model was asked.
         seen: size of the picture as the model sees it, where coordinates are counted in that.
-        reply: what it said.
+        reply: text of the model's reply.
     """
     words = common_words().detect
     if reply.truncated:
@@ -221,7 +221,7 @@ def read_detections(text: str, coordinates: Coordinates, size: Size, resized: Si
         text: the reply.
         coordinates: the convention that the model is declared to use.
         size: width and height of the picture as it was sent.
-        resized: of the picture as the model saw it; needed for ``resized_pixel_xy``.
+        resized: size of the picture as the model saw it; needed for ``resized_pixel_xy``.
         synonyms: other words for categories.
     """
     found = read_regions(text, Form.BOX, coordinates, size, resized)
@@ -234,7 +234,7 @@ def read_detections(text: str, coordinates: Coordinates, size: Size, resized: Si
 
 
 def _detection(region: Region, synonyms: Mapping[str, str]) -> Detection:
-    """A thing as its label says what it is."""
+    """Return the detection of a thing by its label."""
     words = [_SPELLINGS.get(word, word) for word in re.findall(r'[a-z]+', region.label.lower())]
     head = list(itertools.takewhile(lambda word: word not in _BEGINS_MORE, words))
     box = Region(Form.BOX, region.points)
@@ -251,7 +251,7 @@ def _detection(region: Region, synonyms: Mapping[str, str]) -> Detection:
 
 
 def _kind(word: str, synonyms: Mapping[str, str]) -> str:
-    """The category that a word means, also in the plural; '' for none."""
+    """Return the category that a word means, also in the plural; '' for none."""
     singular = {word, word.removesuffix('s'), word.removesuffix('es'),
                 re.sub('ves$', 'fe', word)}
     for one in singular:

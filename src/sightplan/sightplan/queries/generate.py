@@ -14,7 +14,7 @@ class TextReply(Reply):
     """A model's reply in free text.
 
     Attributes:
-        text: what it said.
+        text: text of the reply.
         truncated: whether it was cut off at ``max_tokens``.
     """
 
@@ -50,6 +50,6 @@ class Generate(Query[TextReply]):
     reply_type: ClassVar[type[Reply]] = TextReply
 
     def summary(self) -> str:
-        """The last text of the prompt."""
+        """Return the last text of the prompt."""
         texts = [part for part in self.parts if isinstance(part, str)]
         return texts[-1] if texts else self.system

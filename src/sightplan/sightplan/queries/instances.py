@@ -16,9 +16,9 @@ class DetectInstances(Query[SeenThings]):
 
     Attributes:
         observation: the look in which they are to be found.
-        looks: how many times the model is asked, each time about another view of the picture.
+        looks: number of times the model is asked, each time about another view of the picture.
         instruction: what the model shall say the goal of, over the things; '' for nothing.
-        tries: how often it is asked for the goal at most.
+        tries: most times that the model is asked for the goal.
     """
 
     observation: Observation

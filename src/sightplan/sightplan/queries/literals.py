@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 
 MOST_CHARS = 100_000
-"""Longer texts are not read."""
+"""Most characters of a text that is read."""
 MOST_DEPTH = 12
-"""Brackets within brackets; deeper ones are not read."""
+"""Deepest nesting of brackets that is read."""
 
 _START = re.compile(r'[\[{]|(?<!\w)\(')
 _GAP = re.compile(r'(?:\s|//[^\n]*|#[^\n]*)*+')
@@ -36,9 +36,9 @@ class Literal:
     """A list or object.
 
     Attributes:
-        value: what it holds.
-        start: where it begins in the text.
-        end: where it ends.
+        value: the value of the literal.
+        start: index of its first character in the text.
+        end: index after its last character.
     """
 
     value: Value
@@ -97,7 +97,7 @@ class _Parser:
         self.any_nested = False
 
     def value(self, place: int, depth: int) -> tuple[Value, int]:
-        """A value and where it ends."""
+        """Return a value and the index at which it ends."""
         opening = self._text[place:place + 1]
         if opening not in _CLOSING:
             return self._scalar(place)
@@ -173,7 +173,7 @@ class _Parser:
 
 
 def _plain_text(raw: str) -> str:
-    """The content of a text in quotes."""
+    """Return the content of a text in quotes."""
     if raw[0] == '"':
         try:
             return str(json.loads(raw, strict=False))

@@ -39,11 +39,11 @@ class LocateReply(Reply):
             (points where ``Form.POINTS`` was); the first is the best. Empty: the model says that
             it is not there; or the reply cannot be read (then ``unread`` says why); or the model
             does not know the words (then ``unknown`` has them).
-        text: what the model said; '' for a model that does not speak.
+        text: text of the model's reply; '' for a model that does not speak.
         probability: from 0 to 1, that the first region is right; without regions, that the
             target is not there; None where the backend has none.
         unread: why the reply cannot be used; '' if it can.
-        rounded: how many coordinates lay just beyond an edge and were set to it.
+        rounded: number of coordinates that lay just beyond an edge and were set to it.
         unknown: words of the target that the model does not know; a model that reads any text
             has none. Without regions it means "cannot tell", not "not there".
         named: probability, from 0 to 1, that the target names the kind of thing that is at the
@@ -70,7 +70,7 @@ class LocateReply(Reply):
 
 @dataclass(frozen=True, eq=False)
 class Locate(Query[LocateReply]):
-    """Find something in a picture.
+    """Query for the places of something in a picture.
 
     Attributes:
         image: (H, W, 3) uint8 RGB.
@@ -150,7 +150,7 @@ def compose(query: Locate, pointing: Pointing, resized: Size | None) -> Pointing
     """Compose the prompt that asks a model for the places of the target.
 
     Args:
-        query: what to find.
+        query: the query with the target.
         pointing: how the model is asked.
         resized: size of the picture as the model sees it, where coordinates are counted in that.
     """
@@ -172,10 +172,10 @@ def read_reply(query: Locate, pointing: Pointing, seen: Size | None,
     """Read the reply of a model that writes text and was asked for places.
 
     Args:
-        query: what was to be found.
+        query: the query with the target.
         pointing: how the model was asked.
         seen: size of the picture as the model sees it, where coordinates are counted in that.
-        reply: what it said.
+        reply: text of the model's reply.
     """
     family = pointing.family
     if reply.truncated:
@@ -190,8 +190,8 @@ def read_places(text: str, query: Locate, coordinates: Coordinates, seen: Size |
     """Read a text as the reply to a query; see ``queries.pointing_replies``.
 
     Args:
-        text: what the model said.
-        query: what was to be found.
+        text: text of the model's reply.
+        query: the query with the target.
         coordinates: the convention that the model is declared to use.
         seen: size of the picture as the model sees it; needed for ``resized_pixel_xy``.
         centre_of_box: whether a box counts as its centre where a point was asked for.
@@ -202,7 +202,7 @@ def read_places(text: str, query: Locate, coordinates: Coordinates, seen: Size |
 
 
 def _ask(query: Locate) -> str:
-    """The sentence that asks, with its placeholders."""
+    """Return the sentence that asks, with its placeholders."""
     asks, form = common_words().asks, query.target.form
     if form is Form.TRACE:
         kind = 'trace_anywhere' if query.start is None else 'trace'
@@ -212,7 +212,7 @@ def _ask(query: Locate) -> str:
 
 
 def _start(query: Locate, coordinates: Coordinates, resized: Size | None) -> str:
-    """The start of a trace in numbers of a convention, '' without."""
+    """Return the start of a trace in numbers of a convention; '' without one."""
     if query.start is None:
         return ''
     [point] = from_unit([query.start], coordinates, query.size, resized)

@@ -36,7 +36,7 @@ _LINE_PX = 3
 
 
 def with_axis_ticks(image: Image, coordinates: Coordinates, resized: Size | None = None) -> Image:
-    """A copy with scales along the top and the left edge, in the numbers of a convention.
+    """Return a copy with scales along the top and left edge, in the numbers of a convention.
 
     The picture keeps its size, so that coordinates stay what they are.
     """
@@ -80,7 +80,7 @@ def numbered(image: Image, boxes: Sequence[Region]) -> Image:
 
 
 def marked(image: Image, region: Region, mask: Mask | None = None) -> tuple[Image, str]:
-    """The surroundings of a place with a mark at it.
+    """Return the surroundings of a place with a mark at it.
 
     Args:
         image: the whole picture.
@@ -121,7 +121,7 @@ def marked(image: Image, region: Region, mask: Mask | None = None) -> tuple[Imag
 
 
 def _step(end: float) -> float:
-    """Distance of ticks: 1, 2 or 5 times a power of ten, so that there are about ``_TICKS``."""
+    """Return the ticks' distance: 1, 2 or 5 times a power of ten, for about ``_TICKS`` ticks."""
     least = end / _TICKS
     power = 10.0 ** math.floor(math.log10(least) + 1e-9)
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * 0.999)
@@ -149,7 +149,7 @@ def _extent(mask: Mask) -> _Box:
 
 
 def _region_extent(region: Region, width: int, height: int) -> _Box:
-    """A point's pixel, or a box, as far as it lies in the picture; a pixel at least."""
+    """Return the box of a region in pixels, cut to the picture; at least one pixel."""
     pixels = region.pixels(width, height)
     (left, top), (right, bottom) = pixels[0], pixels[-1]
     left, top = min(max(left, 0), width - 1), min(max(top, 0), height - 1)
@@ -191,7 +191,7 @@ def _framed(picture: Any, box: list[float]) -> Image:
 
 
 def _crossed(picture: Any, x: float, y: float) -> Image:
-    """Four red strokes towards a point, with white edges; the point itself stays free."""
+    """Draw four red strokes towards a point, with white edges; the point itself stays free."""
     from PIL import ImageDraw
 
     draw = ImageDraw.Draw(picture)

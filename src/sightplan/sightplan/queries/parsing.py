@@ -44,22 +44,22 @@ _BLANK = ' \t*_`"\'“”‘’'
 _NO_GOES_ON = frozenset({
     'it', 'is', 'cannot', 'this', 'that', 'the', 'there', 'these', 'those', 'they', 'its', 'i',
     'because', 'since', 'as', 'or', 'and', 'but', 'not'})
-"""After these words a "no" without a comma is an answer still, and no article ("no block is")."""
+"""Words before which "no" without a comma is an answer, not an article ("no block is")."""
 _CUES = frozenset({
     'a', 'is', 'say', 'think', 'answer', 'so', 'then', 'therefore', 'thus', 'hence', 'be',
     'otherwise', 'else', 'probably', 'likely', 'definitely', 'clearly', 'certainly', 'absolutely',
     'simply', 'mean'})
-"""After these words a yes or no that ends its clause is an answer."""
+"""Words after which a yes or no that ends its clause is an answer."""
 _CONCLUDES = re.compile(
     r'\b(?:answer\s+(?:is|would\s+be)|therefore|thus|hence|so|wait|actually|correction|rather'
     r'|conclusion|final|i\s+mean)[\s,:*"\'(]*\Z')
-"""Before an answer that replaces those before it."""
+"""Words before an answer that replaces earlier answers."""
 _DENIED = re.compile(
     r"(?:\b(?:not|never|cannot|wrong\s+to)|n['’]t)"
     r"(?:\s+(?!(?:so|therefore|thus|hence|then)\b)[\w'’]+){0,5}\Z")
-"""Before a word that is said not to be the answer ("I would not say yes")."""
+"""Words before a yes or no that is not the answer ("I would not say yes")."""
 _GUESSED = re.compile(r'\b(?:could|might|may)\s+(?:\w+\s+)?be(?:\s+an?)?\Z')
-"""Before an answer that is only possible ("it could be yes")."""
+"""Words before an answer that is only possible ("it could be yes")."""
 _AROUND, _MOST_ANSWERS = 60, 1000
 _SENTENCE_END = re.compile(r'[.!?\n]')
 
@@ -185,7 +185,7 @@ def rates_answer(text: str, verdict: Verdict) -> bool:
 
     Args:
         text: the reply.
-        verdict: what was read in it.
+        verdict: verdict that was read from the reply.
     """
     begun = _BEGINS.match(after_thoughts(text).casefold())
     return begun is None or verdict.says is (begun[1] is not None)
@@ -218,4 +218,4 @@ def parse_prefix(text: str) -> Verdict:
 
 
 PARSERS: Mapping[str, Parser] = MappingProxyType({'strict': parse_yes_no, 'prefix': parse_prefix})
-"""Rules by name."""
+"""Parsers of replies by name."""

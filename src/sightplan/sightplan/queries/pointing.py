@@ -56,7 +56,7 @@ _Text = Annotated[str, AfterValidator(_with_ask)]
 
 
 class _Asks(Record):
-    """Sentences that ask."""
+    """Sentences that ask for places, each in several wordings."""
 
     point: _Wordings
     points: _Wordings
@@ -166,7 +166,7 @@ class PointingPrompt:
     Attributes:
         system: text of the system role, '' for none.
         image: (H, W, 3) uint8 RGB.
-        text: what is asked, and how to reply.
+        text: the question, and the required form of the reply.
         max_tokens: most tokens of the reply.
         json_schema: schema of the reply, for backends that can hold a model to it; None without.
     """
@@ -184,7 +184,7 @@ class PointingPrompt:
 
 
 def family_names() -> tuple[str, ...]:
-    """Families that come with the package."""
+    """Return the names of the families that come with the package."""
     return tuple(sorted(path.stem for path in FOLDER.glob('*.yaml') if path != COMMON))
 
 
@@ -210,7 +210,7 @@ def family_hash(name: str) -> str:
 
 
 def seen_size(pointing: Pointing, resized: Callable[[], Size]) -> Size | None:
-    """Size of the picture as the model sees it, where coordinates are counted in that."""
+    """Return the picture's size as the model sees it, if coordinates count in it, else None."""
     return resized() if pointing.coordinates is Coordinates.RESIZED_PIXEL_XY else None
 
 

@@ -39,7 +39,7 @@ from sightplan.queries.coordinates import Coordinates, Misdeclared, Size, to_uni
 from sightplan.queries.literals import MOST_CHARS, Literal, Value, find_literals
 
 MOST_PLACES = 1000
-"""So many points, boxes or points of a trace may a reply hold."""
+"""Most points, boxes or points of a trace that a reply may hold."""
 _LABEL_CHARS = 200
 
 # Not possessive: Python 3.11.2 then misses what follows an empty answer.
@@ -47,9 +47,9 @@ _ANSWER = re.compile(r'<answer>((?:(?!</?answer>).)*)</answer>', re.IGNORECASE |
 _FENCE = re.compile(r'```[\w+-]*(.*?)(?:```|\Z)', re.DOTALL)
 _NONE = re.compile(r'\W*there (?:is|are) (?:none|no|nothing)\b[^<>\[\](){}]*',
                    re.IGNORECASE)
-"""A reply in words that says that it is not there."""
+"""Pattern of a reply in words that says that the target is not there."""
 _DENIED = re.compile(r'\b(?:not|nothing)(?: (?:at|in|on|near))?\s?\Z', re.IGNORECASE)
-"""Before a place that is said not to be the one."""
+"""Pattern of words before a place that is said not to be the target."""
 _NEAR = 16
 _BETWEEN = re.compile(r'[\s,;]*')
 _TAG = re.compile(r'<points?\b([^<>]*)>(?:([^<>]*)</points?>)?', re.IGNORECASE)
@@ -74,7 +74,7 @@ _KEYS = {
     _Kind.POINT: ('point', 'point2d', 'points', 'points2d'),
     _Kind.BOX: ('bbox', 'bbox2d', 'box', 'box2d', 'boundingbox', 'boxes', 'bboxes'),
     _Kind.TRACE: ('trajectory', 'trace')}
-"""Keys of a kind, as they are without case and signs."""
+"""Keys of each kind of place, without case and signs."""
 _NAMES: dict[_Kind, tuple[tuple[str, ...], ...]] = {
     _Kind.POINT: (('x', 'y'),),
     _Kind.BOX: (('minx', 'miny', 'maxx', 'maxy'), ('xmin', 'ymin', 'xmax', 'ymax'),
@@ -110,7 +110,7 @@ class ReadRegions:
     Attributes:
         regions: in unit coordinates, in the order of the reply; empty: it is not there, or the
             reply cannot be read (then ``unread`` says why).
-        rounded: how many coordinates lay just beyond an edge and were set to it.
+        rounded: number of coordinates that lay just beyond an edge and were set to it.
         unread: why the reply cannot be used; '' if it can.
     """
 
@@ -130,7 +130,7 @@ class _Found:
     Attributes:
         named: whether it says itself that it is a place.
         places: the answer; None if the piece is wrong.
-        wrong: why.
+        wrong: why the piece cannot be used.
     """
 
     named: bool
@@ -144,10 +144,10 @@ def read_regions(text: str, form: Form, coordinates: Coordinates, size: Size,
 
     Args:
         text: the reply.
-        form: what was asked for.
+        form: the form of place that was asked for.
         coordinates: the convention that the model is declared to use.
         size: width and height of the picture as it was sent.
-        resized: of the picture as the model saw it; needed for ``resized_pixel_xy``.
+        resized: size of the picture as the model saw it; needed for ``resized_pixel_xy``.
         centre_of_box: whether a box counts as its centre where a point was asked for.
     """
     try:
@@ -212,7 +212,7 @@ def _region(place: _Place, points: tuple[Point, ...], form: Form) -> Region:
 # From text to places ----------------------------------------------------------------------------
 
 def _answer(text: str, form: Form, y_first: bool) -> _Places:
-    """The one answer that a reply gives."""
+    """Return the one answer that a reply gives."""
     rest = after_thoughts(text)
     if not rest.strip():
         raise _UnreadError('the reply ends within its thoughts' if text.strip()
@@ -376,7 +376,7 @@ class _Reader:
         return tuple(_Place(place.kind, place.pairs, place.label or label) for place in places)
 
     def _below(self, item: Mapping[str, Value]) -> list[_Places]:
-        """Places of objects that stand below other keys."""
+        """Return the places of objects that are nested below other keys."""
         found = [self.literal(value) for value in item.values() if _holds_object(value)]
         return [places for places in found if places is not None]
 
@@ -402,7 +402,7 @@ class _Reader:
         return (_Place(_Kind.TRACE, pairs),) if pairs else ()
 
     def _vectors(self, value: Value, kind: _Kind) -> list[Sequence[float]]:
-        """The numbers of each place in a value."""
+        """Return the numbers of each place in a value."""
         if value is None:
             return []
         if isinstance(value, str):

@@ -22,10 +22,10 @@ class YesNoReply(Reply):
     """The raw reply to one question.
 
     Attributes:
-        text: what the model said.
+        text: text of the reply.
         p_yes: probability of "yes", summed over its spellings; None if not offered.
-        p_no: probability of "no", likewise.
-        p_unknown: probability of "unknown", likewise, where the prompt offers that answer.
+        p_no: probability of "no"; None as for ``p_yes``.
+        p_unknown: probability of "unknown", where the prompt offers that answer; else None.
     """
 
     text: str
@@ -46,7 +46,7 @@ class YesNo(Query[YesNoReply]):
     looks at the picture once.
 
     Attributes:
-        observation: what the model sees.
+        observation: the observation that is shown to the model.
         question: the question; a real model uses its ``text`` only.
         prompt: the words around it; a model that was made for bare questions (``embedded``) or
             needs none (``noisy_oracle``) does without them.
@@ -65,7 +65,7 @@ class YesNo(Query[YesNoReply]):
                 'question': self.prompt.ask(self.question.text)}
 
     def shared(self) -> dict[str, Any]:
-        """The words of the prompt."""
+        """Return the words of the prompt."""
         return _words(self.prompt)
 
     @property
@@ -76,17 +76,17 @@ class YesNo(Query[YesNoReply]):
 
     @property
     def picture_ids(self) -> tuple[str, ...]:
-        """Its id, also where the picture itself is not at hand."""
+        """Id of the picture, also where the picture itself is not at hand; empty without an id."""
         name = self.observation.image_id
         return (name,) if name else ()
 
     @property
     def together(self) -> object:
-        """The observation and the prompt."""
+        """Identity of the observation, and the prompt."""
         return id(self.observation), self.prompt
 
     def summary(self) -> str:
-        """The question."""
+        """Return the text of the question."""
         return self.question.text
 
     def as_chat(self, style: Any) -> Chat[YesNoReply]:
@@ -107,14 +107,14 @@ class YesNo(Query[YesNoReply]):
         return YesNoReply('Yes' if self.question.atom in state else 'No')
 
     def wrong_reply(self, truth: Any, draw: Draws) -> YesNoReply:
-        """The other answer."""
+        """Return the opposite answer."""
         right = self.true_reply(truth)
         return YesNoReply('No' if right.text == 'Yes' else 'Yes')
 
 
 def yes_no_queries(observation: Observation, questions: Sequence[Question],
                    prompt: GroundingPrompt = BARE) -> list[YesNo]:
-    """Questions about one observation, as queries that go to a model together."""
+    """Return questions about one observation as queries that go to a model together."""
     return [YesNo(observation, question, prompt) for question in questions]
 
 

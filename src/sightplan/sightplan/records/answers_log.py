@@ -45,7 +45,7 @@ class AnswersLog(EventHandler):
 
         Args:
             folder: the run directory.
-            truth: of the world.
+            truth: ground truth of the world.
             questions_sha256: hash of the wording of the questions.
             reads_prompt: whether answers depend on the prompt around the questions; if not,
                 lines have prompt ''.
@@ -87,7 +87,7 @@ class AnswersLog(EventHandler):
         """Append the lines of the episode that has ended.
 
         Raises:
-            StorageError: they could not be written; nothing is left of them.
+            StorageError: the lines could not be written; none of them is kept.
         """
         with self._journal.locked():
             self._journal.take_up()
@@ -95,7 +95,7 @@ class AnswersLog(EventHandler):
         self._lines = []
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._journal.close()
 
     def on_asked(self, event: Asked) -> None:

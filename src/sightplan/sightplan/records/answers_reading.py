@@ -28,7 +28,7 @@ def _atom(value: object) -> Atom:
 
 
 def _text(value: object) -> object:
-    """Numbers and null may stand for texts."""
+    """Convert a number, or null as '', to a text; return other values unchanged."""
     return '' if value is None else str(value) if type(value) is int else value
 
 
@@ -76,7 +76,7 @@ class _Action(_Place):
 
 
 Skip = Callable[[InputError], None]
-"""Takes what is wrong with a line that is left out."""
+"""Receives the error text of a line that is left out."""
 
 
 def read_answers(path: Path | str, skip: Skip | None = None,
@@ -125,7 +125,7 @@ def read_scene(path: Path | str, skip: Skip) -> list[tuple[str, LoggedAnswer]]:
 
 
 def _lines(path: Path, skip: Skip | None) -> Iterator[Line]:
-    """The lines that are JSON objects."""
+    """Yield the lines that are JSON objects."""
     if skip is None:
         content = read_lines(path)
         if content.truncated:

@@ -74,7 +74,7 @@ class MessageTypes:
         """Describe a type.
 
         Raises:
-            InputError: it is unknown.
+            InputError: the type is unknown.
         """
         if name not in self._store.types:
             raise InputError(f'message type {name!r} is unknown')
@@ -115,7 +115,7 @@ class _Topic:
 
 @functools.lru_cache(maxsize=32)
 def _qos_text(qos: Qos) -> str:
-    """Profiles as a channel has them."""
+    """Return profiles as text in the form of a channel's metadata."""
     return yaml.safe_dump([qos.as_metadata()], sort_keys=False).strip()
 
 
@@ -167,12 +167,12 @@ class BagWriter:
 
     @property
     def pending(self) -> int:
-        """Bytes that wait for ``flush``."""
+        """Number of bytes that wait for ``flush``."""
         return self._mcap.pending
 
     @property
     def messages(self) -> int:
-        """Messages so far."""
+        """Number of messages that were added so far."""
         return sum(self._mcap.counts.values())
 
     def flush(self, describe: bool = True) -> None:

@@ -22,7 +22,7 @@ FOLDER = 'bags'
 NONE, FAILED, LAST, ALL = 'none', 'failed', 'last', 'all'
 KEEP = (NONE, FAILED, LAST, ALL)
 KEPT = 100
-"""So many bags ``last`` keeps unless another number is set."""
+"""Default number of bags that the policy ``last`` keeps."""
 
 NOT_KEPT = ('this bag was not kept (a run with bags=last keeps the newest ones alone), or was '
             'moved')
@@ -47,7 +47,7 @@ class BagPolicy:
         Args:
             folder: the run directory, whose bags are in ``bags/``.
             keep: one of KEEP.
-            kept: how many bags ``last`` keeps.
+            kept: number of bags that ``last`` keeps.
         """
         self._folder, self._keep, self._kept = folder / FOLDER, keep, kept
         self._numbers: dict[str, int] = {}
@@ -67,10 +67,10 @@ class BagPolicy:
         return self.writes and not (self._keep == FAILED and measures.solved(line))
 
     def committed(self, name: str) -> None:
-        """A bag is in its place: remove the oldest of those that are too many.
+        """Remove the oldest bags that are too many, after a new bag was put in its place.
 
         Args:
-            name: of its folder.
+            name: name of the new bag's folder.
 
         Raises:
             InfrastructureError: a bag cannot be removed; names it.

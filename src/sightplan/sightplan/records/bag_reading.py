@@ -45,7 +45,7 @@ _SPLIT = re.compile(r'_\d+$')
 _ALWAYS_UNPACKED, _MOST_RATIO, _PIECE = 2**28, 1000, 2**20
 _INFORMATION = 'rosbag2_bagfile_information'
 _WAITING = ('-wal', '-journal')
-"""Endings of the files in which sqlite keeps what is not in the main file yet."""
+"""Endings of sqlite's files for data that are not in the main file yet."""
 _RECOVER = {'.mcap': 'mcap recover {name} -o new.mcap',
             '.db3': 'sqlite3 {name} .recover | sqlite3 new.db3'}
 
@@ -62,9 +62,9 @@ class BagTopic:
         name: absolute, as recorded, for example ``/camera/image_raw``.
         type: for example ``sensor_msgs/msg/Image``; '' where the bag does not say.
         definition: text of the type and of all it uses; '' where the bag has none.
-        encoding: of the definition, ``ros2msg`` or ``ros2idl``.
+        encoding: encoding of the definition, ``ros2msg`` or ``ros2idl``.
         qos: the offered profiles, as metadata.yaml (version 9) has them.
-        coding: how its messages are serialized; only ``cdr`` can be decoded.
+        coding: serialization of the messages; only ``cdr`` can be decoded.
     """
 
     name: str
@@ -81,9 +81,9 @@ class BagMessage:
 
     Attributes:
         topic: name of its topic.
-        log_ns: when it was recorded [ns since 1970].
+        log_ns: time of recording [ns since 1970].
         data: CDR, with its four bytes of header.
-        place: where it is in the bag, for ``Bag.data``.
+        place: place of the message in the bag, for ``Bag.data``.
     """
 
     topic: str
@@ -97,9 +97,9 @@ class Bag:
 
     Attributes:
         path: the folder, or the single file.
-        topics: by name.
+        topics: topics by name.
         custom: the notes in metadata.yaml.
-        warnings: what is missing or unusual, in words; may grow while it is read.
+        warnings: sentences about missing or unusual data; may grow while the bag is read.
     """
 
     def __init__(self, path: Path, files: Collection[_File], custom: Mapping[str, str],
@@ -110,7 +110,7 @@ class Bag:
         self.topics: Mapping[str, BagTopic] = self._merge_topics()
 
     def messages(self, topics: Collection[str] | None = None) -> Iterator[BagMessage]:
-        """The messages of some topics, or of all, in the order of their log times.
+        """Yield the messages of some topics, or of all, in the order of their log times.
 
         Raises:
             InputError: a file is damaged; names it and the remedy.
@@ -131,7 +131,7 @@ class Bag:
         return self._files[place[0]].data(place)
 
     def decode(self, message: BagMessage) -> Any:
-        """A message as a dataclass of ``rosbags``, by the definition that the bag has of its type.
+        """Decode a message to a dataclass of ``rosbags``, by the bag's definition of its type.
 
         Raises:
             InputError: its type is unknown, or its data do not fit the type.
@@ -155,7 +155,7 @@ class Bag:
             self.warnings.append(text)
 
     def _merge_topics(self) -> dict[str, BagTopic]:
-        """The topics of all files; the first description of each counts."""
+        """Return the topics of all files; the first description of each topic counts."""
         found: dict[str, BagTopic] = {}
         for topic in (topic for file in self._files for topic in file.topics):
             first = found.setdefault(topic.name, topic)
@@ -172,13 +172,13 @@ class Bag:
 
 @functools.lru_cache(maxsize=256)
 def type_store(name: str, definition: str = '', encoding: str = 'ros2msg') -> Any:
-    """A typestore of ``rosbags`` that has a message type.
+    """Return a typestore of ``rosbags`` that has a message type.
 
     Args:
-        name: of the type.
+        name: name of the type.
         definition: its text, that of all types it uses included; '' for what is known of it: ROS
             2 Jazzy's common types, and our own.
-        encoding: of the definition, ``ros2msg`` or ``ros2idl``.
+        encoding: encoding of the definition, ``ros2msg`` or ``ros2idl``.
 
     Raises:
         InputError: it is unknown or cannot be read; names the remedy.
@@ -224,7 +224,7 @@ def outdated(name: str, definition: str, encoding: str) -> bool:
 
 
 def _missing(types: Mapping[str, Any]) -> list[str]:
-    """Known types that are used, but not defined."""
+    """Return the known types that are used, but not defined."""
     known, found, open_names = message_types().store.fielddefs, dict(types), list(types)
     while open_names:
         for _, (kind, detail) in found[open_names.pop()][1]:
@@ -269,7 +269,7 @@ def _parsed_qos(text: str) -> list[Any]:
 
 
 def _type_name(name: str) -> str:
-    """Types of old recorders lack the ``msg``."""
+    """Return the type with the ``/msg/`` that old recorders left out."""
     package, separator, rest = name.partition('/')
     return f'{package}/msg/{rest}' if separator and '/' not in rest else name
 
@@ -283,7 +283,7 @@ class _File:
         """Open it.
 
         Raises:
-            InputError: it is damaged, may not be read, or is no file of a bag.
+            InputError: the file is damaged, may not be read, or is no file of a bag.
             StorageError: there is no room for a temporary copy.
         """
         self.path = path
@@ -306,7 +306,7 @@ class _File:
 
     @functools.cached_property
     def _scratch(self) -> Path:
-        """A temporary folder that goes with this object."""
+        """Temporary folder that is removed with this object."""
         folder = Path(tempfile.mkdtemp(prefix='sightplan-bag-'))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         return folder
@@ -338,7 +338,7 @@ class _File:
             return _unpacked(next(itertools.islice(found, again, None))[2])
 
     def _open(self, place: Path) -> Any:
-        """A reader, closed when nobody refers to this any more."""
+        """Reader of the file, closed when this object is no longer referred to."""
         reader = _opened(place)
         weakref.finalize(self, reader.close)
         return reader
@@ -380,7 +380,7 @@ class _File:
 
     @contextlib.contextmanager
     def _checked(self) -> Iterator[None]:
-        """Whatever a library makes of a damaged file becomes an error that names it."""
+        """Turn any exception that a damaged file causes into an error that names the file."""
         try:
             yield
         except InputError as error:
@@ -427,7 +427,7 @@ def _topic(connection: Any) -> BagTopic:
 
 
 def _chunk(compression: str, data: bytes, size: int) -> bytes:
-    """A chunk, unpacked."""
+    """Return a chunk unpacked."""
     return unpack_whole(data, compression, size)
 
 

@@ -63,10 +63,10 @@ class BagRecorder(EventHandler):
             folder: the run directory.
             truth: the world. Where it has ``camera_info`` its calibration is recorded, where it
                 has ``labels`` the picture without labels is, too.
-            domain: of the episodes.
-            keep: which bags, see ``BagPolicy``; not ``none``.
-            compression: of the bags, see ``BagWriter``.
-            kept: how many bags ``last`` keeps.
+            domain: domain of the episodes.
+            keep: policy of the bags to keep, see ``BagPolicy``; not ``none``.
+            compression: compression of the bags, see ``BagWriter``.
+            kept: number of bags that ``last`` keeps.
         """
         self._folder = folder / FOLDER
         self._world, self._compression = truth, compression
@@ -143,7 +143,7 @@ class BagRecorder(EventHandler):
             bag.discard()
 
     def close(self) -> None:
-        """Leave nothing unfinished."""
+        """Finish what is under way."""
         self.discard()
         with contextlib.suppress(OSError):
             self._folder.rmdir()  # if it is empty
@@ -237,7 +237,7 @@ class _UnderWay:
                        for topic, name in topics.RECORDED.items()}
 
     def finish(self, parent: Path) -> Path:
-        """Close the bag and move it to its place; returns that."""
+        """Close the bag, move it to its place, and return that path."""
         self.writer.close()
         place = parent / self.writer.folder.name
         try:

@@ -13,7 +13,7 @@ from sightplan.records.topics import RECORDED, TRUTH
 
 CLOCK_TOPIC = '/clock'
 LEAST_ROUND_S = 0.1
-"""A round of a loop takes at least that long [s of the player], however short the bag."""
+"""Least duration [s of the player] of one round of a loop, however short the bag."""
 
 _NOT_MESSAGES = ('/_action/', '/_service_event')
 
@@ -27,7 +27,7 @@ class Schedule:
     again: a message that was recorded out of order is due with the one before it.
 
     Attributes:
-        nothing: why there is not one message to play; '' if there is one.
+        nothing: reason why there is no message to play; '' if there is one.
     """
 
     def __init__(self, messages: Callable[[], Iterator[BagMessage]], rate: float = 1.0,
@@ -66,7 +66,7 @@ class Schedule:
 
     @property
     def time_ns(self) -> int:
-        """The time of the bag [ns since 1970]."""
+        """Present time of the bag [ns since 1970]."""
         return self._first_ns + int(min(self._played_ns, self._due_ns))
 
     def advance(self, now_s: float) -> None:
@@ -78,7 +78,7 @@ class Schedule:
         self._last_s = now_s
 
     def take(self) -> BagMessage | None:
-        """The next message, if its time has come."""
+        """Return the next message if it is due, else None."""
         if self.done or self.paused or self._played_ns < self._due_ns:
             return None
         if self._next is None:
@@ -142,7 +142,7 @@ class Offer:
 
     Attributes:
         reliable, latched, keep_all: see ROS; latched is ``transient_local``.
-        depth: of ``keep_last``.
+        depth: depth of the history, for ``keep_last``.
     """
 
     reliable: bool = True

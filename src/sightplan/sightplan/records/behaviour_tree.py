@@ -24,9 +24,9 @@ class NodeChange:
         node: its name.
         before: status before, such as ``IDLE``.
         after: status after: ``RUNNING``, ``SUCCESS``, ``FAILURE`` or ``IDLE``.
-        stamp_ns: when that was, by the clock of the tree [ns].
-        log_ns: when the message was recorded [ns since 1970].
-        topic: that it came on.
+        stamp_ns: time of the change, by the clock of the tree [ns].
+        log_ns: time at which the message was recorded [ns since 1970].
+        topic: topic of the message.
     """
 
     node: str

@@ -24,10 +24,10 @@ class Description:
         self._path, self._what = path, what
 
     def read(self) -> dict[str, Any]:
-        """Its content.
+        """Return the content of the file.
 
         Raises:
-            InputError: it is missing or damaged.
+            InputError: the file is missing or damaged.
         """
         path = self._path
         try:
@@ -46,7 +46,7 @@ class Description:
 
     def take_up(self, identity: Mapping[str, Any], results: Path, empty: bool, *,
                 resume: bool = True) -> dict[str, Any]:
-        """The content to go on from, which is not written yet.
+        """Return the content to go on from, which is not written yet.
 
         Args:
             identity: all that changes results, plain JSON data.

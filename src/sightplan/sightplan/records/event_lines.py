@@ -55,7 +55,7 @@ _CONTENT = ('queries', 'replies')
 # ------------------------------------------------------------------------------ dataclasses
 
 def to_json(value: Any) -> Any:
-    """A value of an event as plain JSON data."""
+    """Return a value of an event as plain JSON data."""
     return dataclass_json.encode(value, hooks=_WRITERS)
 
 
@@ -94,7 +94,7 @@ _READERS: dict[Any, dataclass_json.Hook] = {Atom: Atom.parse, Observation: _obse
 # ------------------------------------------------------------------------------ events
 
 def event_to_json(event: EpisodeEvent, domain: Domain) -> dict[str, Any]:
-    """An event as a line; a start without what the agent is not told of its problem."""
+    """Return an event as a line; a start omits the parts of its problem hidden from the agent."""
     if isinstance(event, Asked):
         return {'event': type(event).__name__, **{
             name: to_json(getattr(event, name)) for name in _hints(Asked)
@@ -124,7 +124,7 @@ def _spec(data: Mapping[str, Any]) -> EpisodeSpec:
 
 
 def event_from_json(line: Mapping[str, Any]) -> EpisodeEvent:
-    """The event of a line.
+    """Return the event of a line.
 
     Raises:
         InputError: it is none; names the field.
@@ -163,7 +163,7 @@ class EventLines(EventHandler):
         Args:
             folder: for ``events.jsonl`` and the pictures.
             truth: the world; one that shows goals has its picture of the goal recorded.
-            domain: of the episodes.
+            domain: domain of the episodes.
         """
         self._folder, self._domain, self._world = folder, domain, truth
         self._journal = Journal(folder / NAME)
@@ -198,7 +198,7 @@ class EventLines(EventHandler):
                     self._picture(picture, picture_id(picture))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._journal.close()
 
     def _begin(self) -> None:
@@ -233,7 +233,7 @@ class FolderPictures:
         """Name the folder.
 
         Args:
-            folder: that holds ``pictures``.
+            folder: folder that holds ``pictures``.
             observed: stamp [ns] of each observation to the id of its picture.
         """
         self._folder, self._observed = folder / PICTURES, observed
@@ -259,8 +259,8 @@ class WrittenEpisode:
     """An attempt at an episode, read from a folder of events.
 
     Attributes:
-        events: in order, EpisodeStarted first.
-        truth: what the scorer learned of the truth, in order.
+        events: events in order, EpisodeStarted first.
+        truth: the truth source's replies to the scorer, in order.
     """
 
     events: list[EpisodeEvent]

@@ -118,7 +118,7 @@ def _truth(truth: object) -> str:
 
 
 def _wrapped(text: str, font: Any, width: int) -> list[str]:
-    """The text in rows of at most ``width`` pixels; a longer word stays whole."""
+    """Wrap text into rows of at most ``width`` pixels; a longer word stays whole."""
     rows, row = [], ''
     for word in text.split():
         longer = f'{row} {word}'.strip()

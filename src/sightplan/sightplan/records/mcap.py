@@ -57,7 +57,7 @@ class Schema:
     definition: str
 
     def record(self) -> bytes:
-        """The schema as it stands in a file."""
+        """Return the schema as a record of an MCAP file."""
         data = self.definition.encode()
         return _record(SCHEMA, U16.pack(self.number) + _string(self.name)
                        + _string(self.encoding) + U32.pack(len(data)) + data)
@@ -74,7 +74,7 @@ class Channel:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
     def record(self) -> bytes:
-        """The channel as it stands in a file."""
+        """Return the channel as a record of an MCAP file."""
         metadata = b''.join(_string(k) + _string(v) for k, v in self.metadata.items())
         return _record(CHANNEL, U16.pack(self.number) + U16.pack(self.schema)
                        + _string(self.topic) + _string(self.encoding)
@@ -83,7 +83,7 @@ class Channel:
 
 @dataclass(slots=True)
 class _Chunk:
-    """Messages that are not in the file yet."""
+    """The messages that are not in the file yet."""
 
     data: BytesIO = field(default_factory=BytesIO)
     start: int = _NEVER
@@ -160,9 +160,9 @@ class McapWriter:
 
         Args:
             channel: number of its channel.
-            log_ns: when it was recorded [ns since 1970].
+            log_ns: time of recording [ns since 1970].
             payload: serialized message.
-            publish_ns: when it was sent; None: as log_ns.
+            publish_ns: time of sending [ns since 1970]; None: ``log_ns``.
         """
         self._chunk.add(channel, self.counts[channel], log_ns,
                         log_ns if publish_ns is None else publish_ns, payload)
@@ -171,7 +171,7 @@ class McapWriter:
 
     @property
     def pending(self) -> int:
-        """Bytes that wait for ``flush``."""
+        """Number of bytes that wait for ``flush``."""
         return self._chunk.data.tell()
 
     def flush(self) -> None:

@@ -97,7 +97,7 @@ DEFINITIONS = Path(__file__).parent / 'msg'
 """The .msg files of the package ``sightplan_interfaces``."""
 
 STARTED, ENDED = 1, 2
-"""Kinds of EpisodeEvent."""
+"""Numbers of the kinds of EpisodeEvent."""
 STATE, OUTCOME = 0, 1
 """Kinds of Truth."""
 
@@ -186,7 +186,7 @@ _MESSAGES = {Atom: 'Atom', Action: 'SymbolicAction', Question: 'Question', Answe
 _OTHER_NAMES = {'plan': 'actions'}
 _APART: Mapping[type, tuple[str, ...]] = {
     Asked: ('observation', 'queries', 'replies'), Proposed: ('observation',), Answer: ('model',)}
-"""Fields that travel otherwise, or that no message has."""
+"""Fields, by dataclass, that are converted separately or that no message has."""
 
 
 @functools.cache
@@ -291,7 +291,7 @@ def region_from_msg(message: Any) -> Region:
 
 
 def maybe_region_from_msg(messages: Sequence[Any]) -> Region | None:
-    """The place in a list of at most one; None: nobody said."""
+    """Return the place in a list of at most one message; None if the list is empty."""
     return region_from_msg(messages[0]) if len(messages) else None
 
 
@@ -326,12 +326,12 @@ def verdict_from_msg(value: int) -> Verdict:
 
 
 def probability_to_msg(value: float | None) -> float:
-    """A probability or a price as a number; NaN: there is none."""
+    """Convert a probability or price to a number; None to NaN."""
     return math.nan if value is None else value
 
 
 def probability_from_msg(value: float) -> float | None:
-    """A number's probability or price; None: there is none."""
+    """Convert a number to a probability or price; NaN to None."""
     return None if math.isnan(value) else float(value)
 
 
@@ -497,7 +497,7 @@ def ended_from_msg(message: Any) -> EpisodeEnded:
 
 
 def _elsewhere(message: Any) -> Observation:
-    """The observation that a message is about, without its image."""
+    """Return the observation that a message is about, without its image."""
     return Observation.elsewhere(message.image_id, time_from_msg(message.header.stamp),
                                  message.header.frame_id)
 
@@ -898,7 +898,7 @@ class EpisodeMessages:
         """Session of the run that the next episode belongs to; '' if it belongs to none."""
 
     def message(self, event: EpisodeEvent) -> tuple[str, Any]:
-        """Relative name of the topic, and message, of the next event."""
+        """Return the relative topic name and the message of the next event."""
         topic, message = self._next(event)
         message.session = self.session
         return topic, message
@@ -956,7 +956,7 @@ class BagMessages:
         return self.types.store.types[name](**values)
 
     def data(self, message: Any) -> bytes:
-        """A message's bytes."""
+        """Return a message's bytes."""
         return bytes(self.types.store.serialize_cdr(message, message.__msgtype__))
 
     def read(self, data: bytes, name: str) -> Any:
@@ -999,7 +999,7 @@ def _is_name(node: Any) -> bool:
 
 
 def _fit(value: Any, kind: Any) -> Any:
-    """A value as ``rosbags`` wants it: numbers of an array in an array of numpy."""
+    """Convert a value to the form of ``rosbags``: numbers of an array as a numpy array."""
     node, detail = kind
     if _is_base(node) or _is_name(node):
         return value

@@ -55,7 +55,7 @@ class Pictures:
 
         Args:
             bag: open.
-            most: so many pictures are kept decoded.
+            most: most pictures that are kept decoded.
         """
         self._bag = bag
         self._held: dict[Place, bytes] = {}
@@ -63,7 +63,7 @@ class Pictures:
 
     def find(self, stamp_ns: int, image_id: str = '', namespace: str = '',
              altered: Alteration | None = None) -> NDArray[np.uint8] | None:
-        """The picture of a time.
+        """Return the picture of a time.
 
         Args:
             stamp_ns: in its header [ns]; GOAL_NS: that of the goal.

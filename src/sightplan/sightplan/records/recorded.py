@@ -46,7 +46,7 @@ __all__ = ['RecordedEpisode', 'RecordedTruth', 'read_episodes']
 _CUT_OFF = 'the recording ends before the episode does, after {} events'
 _MOST_NAMED = 5
 _MOST_LOST = 10_000
-"""A number that is so far beyond the one before is damaged."""
+"""Greatest gap between the numbers of two events; a number beyond it is damaged."""
 
 
 class PictureSource(Protocol):
@@ -63,16 +63,16 @@ class RecordedEpisode:
 
     Attributes:
         bag: the bag.
-        spec: what identified it; its problem has no initial state if the recorder had none.
-        domain: of the problem, with the PDDL text of the bag.
+        spec: identity of the episode; its problem has no initial state if the recorder had none.
+        domain: domain of the problem, with the PDDL text of the bag.
         events: in order, EpisodeStarted first; their observations have ids and stamps and what was
             known about them, and no image (see ``image``). Without EpisodeEnded as the last
             one it was cut off.
         truth: None if none was recorded (a real robot).
-        warnings: what is missing or damaged, in words; empty for a whole episode.
+        warnings: sentences about missing or damaged data; empty for a whole episode.
         lost: numbers of the events that are missing from ``events`` (EpisodeStarted is 0).
-        received_ns: when each event was recorded [ns since 1970].
-        namespace: of the topics it was recorded from, for example ``/arm_1``; '' for none.
+        received_ns: time at which each event was recorded [ns since 1970].
+        namespace: namespace of the recorded topics, for example ``/arm_1``; '' for none.
         pictures: finds its pictures; None if there are none.
     """
 
@@ -103,7 +103,7 @@ class RecordedEpisode:
                                   observation.altered)
 
     def with_image(self, observation: Observation) -> Observation:
-        """The observation with its picture (as it is if that is absent)."""
+        """Return the observation with its picture, or unchanged if the picture is absent."""
         image = self.image(observation)
         return observation if image is None else dataclasses.replace(observation, image=image)
 

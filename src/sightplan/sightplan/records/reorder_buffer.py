@@ -10,17 +10,17 @@ from sightplan.records.messages import ENDED, STARTED
 
 _MAX_WAITING = 10_000
 _MOST_FINISHED = 1000
-"""Messages of an episode that ended before so many others come no more."""
+"""Number of later episodes after which no more messages of an ended episode are expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A message of the agent as it came in.
+    """A message of the agent, as it was received.
 
     Attributes:
         topic: relative name of its topic.
         message: decoded.
-        data: as serialized.
+        data: the serialized message.
         received_ns: wall-clock time [ns since 1970].
     """
 

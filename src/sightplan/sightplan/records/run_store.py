@@ -127,7 +127,7 @@ class RunStore:
         return set(self._done)
 
     def close(self) -> None:
-        """Let go of the directory."""
+        """Close the directory."""
         self._journal.close()
 
     def discard_if_empty(self) -> None:
@@ -194,12 +194,12 @@ class RunStore:
         return True
 
     def __contains__(self, episode_id: object) -> bool:
-        """Whether an episode is committed, as far as is known here: the run must be open."""
+        """Whether an episode is committed, as last read; the run must be open."""
         return episode_id in self._done
 
     @property
     def count(self) -> int:
-        """Number of committed episodes, likewise."""
+        """Number of committed episodes, as last read; the run must be open."""
         return len(self._done)
 
     def lines(self) -> list[dict[str, Any]]:
@@ -241,7 +241,7 @@ class RunStore:
         """Content of ``run.json``.
 
         Raises:
-            InputError: it is missing or damaged.
+            InputError: ``run.json`` is missing or damaged.
         """
         return self._description.read()
 
@@ -291,7 +291,7 @@ class RunStore:
         return found
 
     def _catch_up(self) -> None:
-        """Take in what other processes have committed."""
+        """Read the episodes that other processes have committed."""
         anew, content = self._journal.take_up()
         if anew:
             self._done.clear()
@@ -324,4 +324,4 @@ def _checked(line: Line) -> dict[str, Any]:
 
 
 def _no_fence() -> None:
-    """Nothing keeps a process from writing."""
+    """Context manager that does not keep any process from writing."""

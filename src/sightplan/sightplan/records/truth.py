@@ -23,9 +23,9 @@ class TruthReply:
 
     Attributes:
         stamp_ns: world time it is of [ns]; 0: the time when it was asked.
-        state: what was true; None for an outcome.
-        outcome: what became of the action that ended then; None for a state.
-        error: why it could not be had; then ``state`` is empty, or ``outcome`` ''.
+        state: the true state; None for an outcome.
+        outcome: outcome of the action that ended then; None for a state.
+        error: why there is no reply; then ``state`` is empty, or ``outcome`` is ''.
     """
 
     stamp_ns: int
@@ -114,7 +114,7 @@ class RecordedTruth:
         return found.state
 
     def repeated(self) -> RepeatedTruth:
-        """The same replies once more, in the order in which they were given."""
+        """Return a source that repeats the replies, in the order in which they were given."""
         return RepeatedTruth(self.replies)
 
 
@@ -126,7 +126,7 @@ class RepeatedTruth:
     """
 
     def __init__(self, replies: Iterable[TruthReply]) -> None:
-        """Begin at the first."""
+        """Begin at the first reply."""
         self._waiting: defaultdict[tuple[bool, int], deque[TruthReply]] = defaultdict(deque)
         for reply in replies:
             self._waiting[reply.state is not None, reply.stamp_ns].append(reply)

@@ -62,7 +62,7 @@ class AskSettings:
 
 
 class Watcher(Protocol):
-    """Learns how it goes; called from the asking thread."""
+    """Receives the progress of a replay; called from the asking thread."""
 
     def started(self, folder: Path, there: int) -> None:
         """The directory is open, and holds some answers already."""
@@ -71,7 +71,7 @@ class Watcher(Protocol):
         """So many more answers are committed; what all sessions spent, if that is counted."""
 
     def episode(self, name: str) -> None:
-        """All of an episode has been asked."""
+        """Note that all questions of an episode have been asked."""
 
 
 class AnotherModel:
@@ -138,7 +138,7 @@ class AnotherModel:
 
         Args:
             out: directory that keeps the answers; see ``AnswersStore``.
-            truths_of: what is true about the questions of an answered batch.
+            truths_of: returns the truths of the questions of an answered batch.
             watcher: learns how it goes.
             taken: takes every answered batch, also those of earlier sessions.
             cancelled: polled before each batch.
@@ -208,7 +208,7 @@ class AnotherModel:
             finished=lambda source: watcher.episode(source.name), cancelled=cancelled)
 
     def _identity(self) -> dict[str, Any]:
-        """All that the answers depend on."""
+        """Return all settings that the answers depend on."""
         asking, domains = self._asking, self._domains
         return {
             'bags': self._sources.digests(),

@@ -32,7 +32,7 @@ from sightplan.replay.batches import Batch
 NAME, ANSWERS = 'replay.json', 'answers.jsonl'
 _OTHERS = ('bags', 'episodes.jsonl', 'metadata.yaml', 'run.json')
 Key = tuple[str, str, int, int]
-"""Bag, episode, attempt and number of a batch."""
+"""Key of a batch: bag, episode, attempt and number."""
 
 
 def check_folder(folder: Path | str) -> Path:
@@ -82,7 +82,7 @@ class AnswersStore:
 
         Args:
             identity: all that answers depend on, plain JSON data.
-            session: what else to note about this start.
+            session: further data to note about this start.
 
         Returns:
             the answers of complete batches; what a crash left of another one is removed.
@@ -117,7 +117,7 @@ class AnswersStore:
 
         Args:
             batch: the recorded questions and answers.
-            questions: as they were asked now; about the same atoms.
+            questions: questions as they were asked now, about the same atoms.
             answers: one per question.
             truths: whether each atom held; None: nobody knows.
             model: name of the model that answered.
@@ -125,7 +125,7 @@ class AnswersStore:
             seconds: wall-clock time of the batch [s].
 
         Raises:
-            StorageError: they could not be written; nothing is left of them.
+            StorageError: the answers could not be written; none of them is kept.
         """
         bag, episode, attempt, number = batch.key
         recorded, event = batch.source.episode, batch.event
@@ -150,13 +150,13 @@ class AnswersStore:
         """Write the truth, as far as it is known by now, beside existing answers.
 
         Args:
-            truths: of the batch of that key, per question; others stay as they are.
+            truths: truths of each batch by its key, one per question; other batches are unchanged.
 
         Returns:
             the number of lines that were changed.
 
         Raises:
-            StorageError: they could not be written; the old ones are still there.
+            StorageError: the truths could not be written; the old ones are kept.
         """
         lines, changed = [line.data for line in self._journal.read()], 0
         for entry in lines:
@@ -173,7 +173,7 @@ def kept(done: Mapping[Key, tuple[Answer, ...]], batch: Batch) -> tuple[Answer, 
     """The stored answers to a batch; None if it was not asked yet.
 
     Raises:
-        InputError: they are answers to other questions.
+        InputError: the stored answers are to other questions.
     """
     answers = done.get(batch.key)
     asked = [question.atom for question in batch.event.questions]

@@ -59,7 +59,7 @@ class CurrentTruth:
         return self._episode.truth.state(stamp_ns)
 
     def last_outcome(self) -> str:
-        """Nothing is carried out in a replay."""
+        """Return '': a replay carries out no actions."""
         return ''
 
 
@@ -195,7 +195,7 @@ class _Asker:
     prompts: PromptNotes
 
     def ask(self, batch: Batch, seen: Observation, known: tuple[Answer, ...] | None) -> Reply:
-        """Ask; where answers are ``known``, only so that the model's history is complete."""
+        """Ask a batch; if its answers are ``known``, only to complete the model's history."""
         event, episode = batch.event, batch.source.episode
         if traits_of(self.backend).pixels and seen.image is None and not seen.text:
             return Reply(batch, None, lacks='image')
@@ -227,19 +227,19 @@ class _UnderWay:
         self._pool.shutdown(cancel_futures=True)
 
     def submit(self, ask: Callable[..., Reply], *arguments: object) -> None:
-        """Begin a batch."""
+        """Begin to ask a batch."""
         self._waiting.add(self._pool.submit(ask, *arguments))
 
     def room(self) -> Iterator[Reply]:
-        """Yield what is answered until another batch can begin."""
+        """Yield replies until another batch can begin."""
         return self._collect(self._workers - 1)
 
     def rest(self) -> Iterator[Reply]:
-        """Yield all that is still to come."""
+        """Yield all outstanding replies."""
         return self._collect(0)
 
     def _collect(self, most: int) -> Iterator[Reply]:
-        """Yield what is answered until so few are under way; after an error, all others."""
+        """Yield replies until at most ``most`` batches are under way; after an error, none."""
         failure: BaseException | None = None
         while len(self._waiting) > (0 if failure else most):
             ready, self._waiting = wait(self._waiting, return_when=FIRST_COMPLETED)

@@ -23,7 +23,7 @@ class Labels(Protocol):
         """Whether an atom holds in an image; None if nobody labelled it, or labels differ."""
 
     def of(self, image_id: str, atom: Atom) -> Mapping[str, object]:
-        """The label of each person of an atom in an image."""
+        """Return each person's label of an atom in an image."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,8 @@ class Source:
     """A recorded episode, and where it comes from.
 
     Attributes:
-        name: of the bag, unique among all that are replayed.
-        episode: what the bag holds.
+        name: name of the bag, unique among all that are replayed.
+        episode: the recorded episode.
         attempt: which one at this episode in the bag, from 0: one recording may be of several
             methods, or arms, at the same problem, whose episodes have the same id.
         settled: whether results of a run are about it: of several attempts at an episode the last
@@ -62,7 +62,7 @@ class Batch:
 
     Attributes:
         source: the episode.
-        number: of the batch in its attempt, from 0.
+        number: number of the batch in its attempt, from 0.
         step: number of actions before it.
         event: questions and recorded answers.
     """

@@ -107,8 +107,8 @@ def compare(pairs: Sequence[Pair], resamples: int = 2000, seed: int = 0) -> dict
 
     Args:
         pairs: the questions; without a second answer only the first ones are scored.
-        resamples: of the bootstrap over groups.
-        seed: of the bootstrap.
+        resamples: number of resamples of the bootstrap over groups.
+        seed: seed of the bootstrap.
 
     Returns:
         plain JSON data: ``questions``, ``groups``, ``with_truth``, ``coverage`` (its fraction),

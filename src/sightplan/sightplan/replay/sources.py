@@ -24,7 +24,7 @@ class BagPlace:
     Attributes:
         path: its folder or file.
         name: unique among all that are replayed; from the given folder on.
-        run: the run directory that it belongs to; None: it stands alone.
+        run: the run directory that the bag belongs to; None if it belongs to none.
     """
 
     path: Path
@@ -34,10 +34,10 @@ class BagPlace:
 
 @dataclass
 class Sources:
-    """Bags, and what turned out about them while they were read.
+    """The bags of a replay, with the warnings from reading them.
 
     Attributes:
-        bags: in order.
+        bags: the bags, in order.
         left_out: bags of runs that no line of results names: of episodes that were broken off, or
             repeated later.
         warnings: name of a bag to what is wrong with it, in words; grows while they are read.

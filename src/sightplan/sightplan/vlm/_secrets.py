@@ -23,7 +23,7 @@ _ENDINGS = ('apikey', 'secretkey', 'privatekey', 'accesskey', 'accesstoken', 'au
 
 
 def redact(text: str) -> str:
-    """The text without what looks like a key or a password."""
+    """Return the text without anything that looks like a key or a password."""
     for pattern, instead in _REDACTED:
         text = pattern.sub(instead, text)
     return text
@@ -53,7 +53,7 @@ def secret_field(data: Any) -> str:
 
 
 def texts(data: Any) -> list[str]:
-    """All texts in JSON data, names of fields included."""
+    """Yield all texts in JSON data, names of fields included."""
     if isinstance(data, Mapping):
         return [text for item in data.items() for part in item for text in texts(part)]
     if isinstance(data, (list, tuple)):

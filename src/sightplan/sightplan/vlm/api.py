@@ -43,7 +43,7 @@ def make_checked_backend(name: str, values: Mapping[str, Any], *truth: Any) -> M
     """Make a model that finds out before the first picture whether pictures reach it.
 
     Args:
-        name: see ``make_backend``; likewise ``values`` and ``truth``.
+        name: see ``make_backend``, also for ``values`` and ``truth``.
         values: its settings.
         truth: for an oracle.
 
@@ -98,7 +98,7 @@ backend_settings, make_backend = BACKENDS.settings, BACKENDS.make
 
 
 def usable_backends() -> dict[str, type[Model]]:
-    """The class of each backend that can be loaded, by name.
+    """Return the class of each backend that can be loaded, by name.
 
     A package that cannot be loaded does not take the others with it; a warning names it, once.
     """
@@ -125,12 +125,12 @@ def check_backend(name: str, kind: type[Query[Any]], model: object = None) -> No
     """Check that a backend answers a kind of query, before it is loaded.
 
     Args:
-        name: of the backend.
-        kind: of queries.
-        model: as ``make_backend`` made it, where it is made already.
+        name: name of the backend.
+        kind: kind of queries.
+        model: the model from ``make_backend``, if it is made already.
 
     Raises:
-        InputError: it does not; names those that do.
+        InputError: the backend does not; the message names those that do.
     """
     if not can_ask(backend_class(name) if model is None else model, kind):
         raise cannot_answer(name, kind)
@@ -149,7 +149,7 @@ def resolved_options(name: str, values: Mapping[str, Any], seed: int,
     """A backend's options, with what they leave open and the run decides.
 
     Args:
-        name: of the backend.
+        name: name of the backend.
         values: the options as given.
         seed: of the run; seeds a backend that has a ``seed`` and was given none.
         reasoning: whether the model is asked for its reasons; decides about ``cot: auto``. None:
@@ -202,9 +202,9 @@ def backend_content(name: str, values: Mapping[str, Any],
     script or weights that lie in a folder of ours.
 
     Args:
-        name: of the backend.
+        name: name of the backend.
         values: its options.
-        kind: of queries that it is asked; a backend may have a model of its own for each.
+        kind: kind of queries that it is asked; a backend may have a model for each.
 
     Returns:
         '' if the backend cannot tell, or what it refers to cannot be read.

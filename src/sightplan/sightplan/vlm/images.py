@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sightplan.model import BackendError
 
 MEDIA = {'png': 'image/png', 'jpeg': 'image/jpeg'}
-"""Formats and their media types; png is exact, jpeg is not."""
+"""Image formats and their media types; png is lossless, jpeg is not."""
 _JPEG_QUALITY = 95
 
 

@@ -66,8 +66,8 @@ class Recorded(Wrapper):
     Args:
         inner: any model.
         path: the file; made, with its folder, if it is not there.
-        name: of the model's backend, for the file's first line.
-        settings: the backend's settings dataclass, likewise (backends keep secrets out of it).
+        name: name of the model's backend, for the file's first line.
+        settings: the backend's settings dataclass, for the file's first line, without secrets.
         images: also write each image once, as PNG, to ``images/<image_id>.png`` beside the file.
 
     Raises:
@@ -93,7 +93,7 @@ class Recorded(Wrapper):
             {} if settings is None else identity_values(settings))
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
-        """Note the episode, and tell the wrapped model if it cares."""
+        """Note the episode, and tell the wrapped model if it keeps a history."""
         self._episode = episode_id
         self._journal.append({'kind': 'episode', 'episode': episode_id, 'split': split})
         super().start_episode(episode_id, split)
@@ -143,7 +143,7 @@ class Recorded(Wrapper):
         return lines
 
     def _failure(self, queries: Sequence[Query[Any]], error: SightplanError) -> dict[str, Any]:
-        """The line of a call that failed."""
+        """Return the line of a call that failed."""
         return {'kind': 'failure', 'episode': self._episode,
                 'keys': [query.key for query in queries],
                 'images': list(dict.fromkeys(
@@ -182,7 +182,7 @@ class Recorded(Wrapper):
 
 
 def _taken_up(path: Path, header: Mapping[str, Any], identity: Mapping[str, Any]) -> Journal:
-    """The file, open for this process alone."""
+    """Open the file for this process alone, and return it."""
     journal = Journal(path, synced=False)
     journal.open()
     try:

@@ -97,7 +97,7 @@ class Prompted(Wrapper):
 
     Args:
         inner: the chat model; one that answers ``Generate``.
-        style: how it wants to be asked.
+        style: style in which the model is asked.
     """
 
     def __init__(self, inner: Model, style: ChatStyle | None = None) -> None:
@@ -135,7 +135,7 @@ class Lazy:
     """A model that is loaded when it is asked for the first time.
 
     Args:
-        load: loads it.
+        load: function that loads the model.
     """
 
     def __init__(self, load: Callable[[], Model]) -> None:
@@ -145,15 +145,15 @@ class Lazy:
 
     @property
     def loaded(self) -> Model | None:
-        """The model, if it was asked already."""
+        """The model, if it is loaded already; else None."""
         return self._loaded
 
     def get(self) -> Model:
-        """The model, loaded if it was not.
+        """Return the model, and load it if it is not loaded yet.
 
         Raises:
-            InputError: there is none.
-            BackendError: it is missing or unfit.
+            InputError: there is no such model.
+            BackendError: the model is missing or unfit.
         """
         with self._lock:
             if self._loaded is None:
@@ -220,7 +220,7 @@ class Router:
 
         Raises:
             InputError: none does; says why.
-            BackendError: it is missing or unfit.
+            BackendError: the model is missing or unfit.
         """
         found = next((self._parts[base] for base in kind.__mro__ if base in self._parts), None)
         if found is None:
@@ -234,7 +234,7 @@ class Router:
         return self.part(kind).name
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
-        """Tell the main model, if it wants to know."""
+        """Tell the main model that a new episode begins, if it keeps a history."""
         start_episode(self.main, episode_id, split)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""From what an instruction describes to the things that are seen: which of them are meant."""
+"""Resolves the descriptions of an instruction to the things that are seen."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ ASPECT = 4 / 3
 
 
 class UnresolvedError(InputError):
-    """Nothing that is seen is what an instruction describes."""
+    """Raised when nothing that is seen fits a description of an instruction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A wish over instances.
+    """A wish whose descriptions are resolved to instances.
 
     Attributes:
         placements: names of things, each with the name of the place where it is to be.
@@ -115,7 +115,7 @@ def _levelled(found: Sequence[Detection]) -> list[Detection]:
 
 
 def _named(found: Sequence[Detection]) -> tuple[Instance, ...]:
-    """Instances with names by category, numbered from left to right."""
+    """Return instances with names by category, numbered from left to right."""
     counts: dict[str, int] = {}
     instances = []
     for one in sorted(found, key=lambda item: item.region.centre):
@@ -171,7 +171,7 @@ _Words = tuple[tuple[str, ...], str]
 
 
 class _Scene:
-    """All that is seen, and what an instruction says of it in several places."""
+    """The seen things, and the totals that an instruction gives for descriptions."""
 
     def __init__(self, wishes: Sequence[Wish], seen: Sequence[Instance], aspect: float) -> None:
         self._seen, self._aspect = tuple(seen), aspect
@@ -182,7 +182,7 @@ class _Scene:
                 self._totals[key] = max(things.total, self._totals.get(key, 0))
 
     def stage(self, wish: Wish) -> Stage:
-        """The wish over instances."""
+        """Return the wish resolved to instances."""
         chance, placements = 1.0, []
         taken: dict[str, _Words] = {}
         for things, place in wish.goods:
@@ -274,7 +274,7 @@ class _Scene:
                 return [max(found, key=_across)], chance
 
     def _distance(self, one: Instance, other: Instance) -> float:
-        """Between the middles of two boxes on the table, as far as a picture tells."""
+        """Return the distance of two boxes' centres on the table, estimated from the picture."""
         (x1, y1), (x2, y2) = one.region.centre, other.region.centre
         return math.hypot((x1 - x2) * self._aspect, (y1 - y2) / SLANT)
 
@@ -297,7 +297,7 @@ def _described(wishes: Sequence[Wish]) -> Iterator[Things]:
 
 
 def _fit(one: Instance, categories: Sequence[str], colour: str) -> float:
-    """Probability that an instance is of some categories and a colour."""
+    """Return the probability that an instance is of some categories and a colour."""
     chance = sum(one.categories.get(category, 0.0) for category in categories)
     return min(1.0, chance) * (one.colours.get(colour, 0.0) if colour else 1.0)
 

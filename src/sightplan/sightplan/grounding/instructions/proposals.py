@@ -31,16 +31,16 @@ from sightplan.queries.marks import numbered
 
 FILE = Path(__file__).with_name('goal_prompt.yaml')
 MOST_STAGES = 20
-"""So many stages may a reply have."""
+"""Most stages that a reply may have."""
 MOST_PUT = 200
-"""So many things may a stage put somewhere."""
+"""Most things that a stage may put somewhere."""
 
 _KEYS = ('put', 'open', 'close')
 _SAID, _REPEATED = 200, 4000
 
 
 class _Prompt(Record):
-    """The words around an instruction."""
+    """The words of the prompt around an instruction."""
 
     system: str
     text: str
@@ -72,8 +72,8 @@ def propose_goal(model: Model, picture: NDArray[np.uint8], seen: Sequence[Instan
         model: one that writes text about pictures.
         picture: (H, W, 3) uint8 RGB, without marks.
         seen: all things in it, told apart.
-        instruction: what was said.
-        tries: how often the model is asked at most.
+        instruction: text of the instruction.
+        tries: most times that the model is asked.
         timeout_s: wall-clock limit of each request [s]; None for the model's own.
 
     Returns:
@@ -124,7 +124,7 @@ def read_goal(text: str, seen: Sequence[Instance]) -> tuple[Stage, ...]:
         Stages, without probabilities.
 
     Raises:
-        UnreadError: it is of another form, names what is not there, or wants what cannot be.
+        UnreadError: the goal has another form, names absent things, or is impossible.
         UnresolvedError: the model says that it is unclear what is meant.
     """
     rest = after_thoughts(text)

@@ -21,7 +21,7 @@ from sightplan.queries.detect import DRAWER
 
 FILE = Path(__file__).with_name('lexicon.yaml')
 LONGEST = 2000
-"""An instruction has at most so many characters."""
+"""Most characters of an instruction that is read."""
 
 
 _PLACING = ('on', 'onto', 'in', 'into', 'inside')
@@ -29,7 +29,7 @@ _VAGUE = ('it', 'inside', 'there')
 
 
 class UnreadError(InputError):
-    """An instruction that the reader cannot read; says which part."""
+    """Raised for an instruction that the reader cannot read; the message names the part."""
 
 
 class _End(Record):
@@ -69,7 +69,7 @@ def _lexicon() -> _Lexicon:
 
 @functools.cache
 def _nouns() -> dict[str, tuple[tuple[str, ...], bool]]:
-    """Each noun's categories, and whether it is a place."""
+    """Return each noun's categories, and whether it is a place."""
     words = _lexicon()
     found = {form: ((category,), False) for category, forms in words.things.items()
              for form in forms}
@@ -258,7 +258,7 @@ class _Sentence:
     # --- things and places -----------------------------------------------------------------------
 
     def _goods(self) -> tuple[tuple[Things, Place], ...]:
-        """Descriptions with their places: those said before a place go there."""
+        """Return descriptions with their places: things named before a place go there."""
         places: list[tuple[int, Place]] = [
             (k, self._drawer(k)) for k, token in enumerate(self._tokens)
             if token.startswith(f'{DRAWER}:')]
@@ -302,7 +302,7 @@ class _Sentence:
         return tuple(goods)
 
     def _vague(self) -> str:
-        """A word that stands for one of several places; '' if there is none."""
+        """Return a word that stands for one of several places; '' if there is none."""
         said = [word for _, word in self._words()]
         for phrase in _lexicon().phrases:
             for at in self._where(phrase):
@@ -339,7 +339,7 @@ class _Sentence:
         return _Mention(start, noun, end, before, colour)
 
     def _with_part(self, at: int) -> tuple[str, int]:
-        """Colour in "with the red handle" from a token on, and where that ends."""
+        """Return the colour in "with the red handle" at a token, and the index where that ends."""
         words, tokens = _lexicon(), self._tokens
         if tokens[at:at + 1] == ['with']:
             k = at + 2 if tokens[at + 1:at + 2] == ['the'] else at + 1
@@ -399,7 +399,7 @@ class _Sentence:
             forms[0] == noun for forms in _lexicon().things.values())
 
     def _starts(self, at: int, options: Sequence[str]) -> int:
-        """Length of the first of some phrases that stands at a token; 0: none does."""
+        """Return the length of the first phrase that begins at a token; 0 if none does."""
         for option in options:
             parts = option.split()
             if self._tokens[at:at + len(parts)] == parts:
@@ -421,7 +421,7 @@ class _Sentence:
         raise self._unread('it does not tell what they are nearest to')
 
     def _side(self, before: Sequence[str], after: int) -> tuple[Choice | None, int]:
-        """Left or right, said before a noun or from a token on; and how many tokens that takes."""
+        """Return left or right, said before a noun or from a token on, and its token count."""
         words = _lexicon()
         if len({*words.leftmost, *words.rightmost} & {*before}) > 1:
             raise self._unread(f'{" ".join(before)!r} is left and right')
@@ -435,7 +435,7 @@ class _Sentence:
         return None, 0
 
     def _one(self, at: int, categories: tuple[str, ...], colour: str) -> tuple[Things, int]:
-        """The one that is left out, described from a token on, and where that ends."""
+        """Return the left-out thing described from a token on, and the index where that ends."""
         words, tokens = _lexicon(), self._tokens
         known = {*words.articles, *words.before, *words.colours, *words.parts}
         k = at

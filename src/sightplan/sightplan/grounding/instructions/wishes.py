@@ -36,13 +36,13 @@ class Things:
     """A description of things.
 
     Attributes:
-        categories: that they may be of; several for a group such as "the fruit".
+        categories: possible categories; several for a group such as "the fruit".
         colour: '' where it is not said.
         choice: among those that fit.
-        count: how many are meant; None where the choice alone tells.
-        total: how many fit, as the instruction says; None where it does not say.
-        anchor: what ``nearest`` is measured from.
-        but: what ``all_but`` leaves out.
+        count: number of things that are meant; None where the choice alone tells.
+        total: number of things that fit, if the instruction tells it; else None.
+        anchor: place from which ``nearest`` is measured.
+        but: description of the things that ``all_but`` leaves out.
     """
 
     categories: tuple[str, ...]
