@@ -121,7 +121,7 @@ class Domain:
             ``SUFFIX`` (such as ``.json``), ``read(domain, text, name, source)`` and
             ``write(domain, problem)``.
         domain_file: another domain file of the same vocabulary to use instead.
-        domain_pddl: likewise, as text (a request from another machine carries no files).
+        domain_pddl: text of such a domain file (a request from another machine carries no files).
 
     Attributes:
         name: what results call it.

@@ -1,4 +1,4 @@
-"""The words that a vision-language model is given: templates, filled with a domain's own words.
+"""Prompts for vision-language models: templates filled with the words of a domain.
 
 Templates are YAML files in ``templates/`` beside this file, one a prompt; ``templates/README.md``
 lists their keys. A domain fills them from its ``prompts.yaml`` and may replace any of them by a
@@ -92,7 +92,7 @@ Scene = NDArray[np.uint8] | str
 
 @dataclass(frozen=True, slots=True)
 class PlanningPrompt:
-    """All that a model is given to plan from, but for the picture.
+    """A planning prompt without its pictures.
 
     Attributes:
         name: name of the template, for example ``plan_cot``.
@@ -152,7 +152,7 @@ class PlanningPrompt:
 
 
 def _known(*names: str) -> pydantic.AfterValidator:
-    """Allows only these placeholders in a text."""
+    """Return a validator that allows only these placeholders in a text."""
     def check(text: str) -> str:
         _check_placeholders(text, names)
         return text
@@ -223,10 +223,10 @@ class _Words(Record):
     privileged_facts: FactsInWords = FactsInWords()
 
     def check(self, path: Path, schema: Schema) -> None:
-        """Check that it fits the vocabulary.
+        """Check that the words fit the domain's vocabulary.
 
         Raises:
-            DomainError: it does not; names file, field and what is known.
+            DomainError: a field does not fit; names file, field and what is known.
         """
         check_names(path, 'actions', self.actions, schema.actions)
         check_names(path, 'privileged_facts.predicates', self.privileged_facts.predicates or (),
@@ -243,7 +243,7 @@ class _Words(Record):
 
 
 class Prompts:
-    """The prompts of a domain; methods raise an InputError if there is none of a name.
+    """The prompts of a domain; methods raise an InputError for an unknown prompt.
 
     Args:
         folder: the domain's folder; its ``prompts.yaml`` is read.
@@ -279,18 +279,18 @@ class Prompts:
         self.names = tuple(self._templates)
 
     def sha256(self, name: str) -> str:
-        """Hash of the files a prompt is made from, first 12 hex digits."""
+        """Return the hash of the files that make up a prompt, first 12 hex digits."""
         self._template(name, _Template)
         return self._sha256[name]
 
     def grounding(self, name: str, memory: str = '', problem: Problem | None = None,
                   ) -> GroundingPrompt:
-        """The words around yes/no questions, or those that ask for all there is at once.
+        """Return the words around yes/no questions, or those that ask for a list of everything.
 
         Args:
             name: of the prompt, for example ``ground``, ``ground_cot`` or ``ground_read``.
             memory: text about an earlier attempt, put before the questions; '' for none.
-            problem: whose objects a prompt that asks for all names; None: it names none.
+            problem: its objects are named by a prompt that asks for a list; None: no names.
         """
         values = {'environment': self._words.environment, 'memory': memory, 'objects': ''}
         if isinstance(self._templates.get(name), _ReadingTemplate):
@@ -338,7 +338,7 @@ class Prompts:
                         {'pairs': asked, 'action': self.phrase(action)})
 
     def phrase(self, action: Action) -> str:
-        """An action in words, for example ``move the red block into the column labeled "c1"``."""
+        """Return an action in words: ``move the red block into the column labeled "c1"``."""
         words, schema = self.actions[action.name], self._schema.actions[action.name]
         names = {key: self._wording.object_text(arg, parameter.type) for key, arg, parameter
                  in zip(words.parameters, action.args, schema.parameters, strict=True)}
@@ -406,7 +406,7 @@ class Prompts:
                                     for step in history[-template.window or len(history):]))
 
     def _objects(self, objects: Mapping[str, str], template: str) -> list[str]:
-        """Objects of some types, each in words."""
+        """Return objects in words, each by the template."""
         return [_fill(template, {'name': thing, 'words': words if words != thing else kind})
                 for thing, kind in objects.items()
                 for words in [self._wording.object_text(thing, kind)]]
@@ -454,7 +454,7 @@ _Listing = Annotated[_Free, _known('environment', 'objects')]
 
 
 class _Template(Record):
-    """A prompt; its texts are declared by kind, each with the placeholders it may have."""
+    """Base of templates; each kind declares its texts with the allowed placeholders."""
 
     system: str
     before_image: str
@@ -464,7 +464,7 @@ class _Template(Record):
 
     @property
     def around(self) -> tuple[str, str, str]:
-        """The texts around the questions, or the scene."""
+        """The texts around the questions or the scene: system, before and after."""
         return self.system, self.before_image, self.after_image
 
 
@@ -545,7 +545,7 @@ _AMONG = {kind: f' among those for {name}' for name, kind in _KINDS.items()}
 
 
 def _read_template(name: str, own: Path) -> tuple[_Template | None, list[Path]]:
-    """A template with all it takes over, and its files; None for a mere part of others."""
+    """Return a template with all that it inherits, and its files; None for a ``memory`` part."""
     files: list[Path] = []
     path = _place(name, own)
     data = _merged(path, own, files)
@@ -570,7 +570,7 @@ def has_prompt_without_domain(name: str) -> bool:
 
 @functools.cache
 def prompt_without_domain(name: str) -> GroundingPrompt:
-    """The words around yes/no questions that belong to no domain: those of all, filled with none.
+    """Return the words around yes/no questions that belong to no domain.
 
     Args:
         name: of the prompt, for example ``ground`` or ``ground_cot``.
@@ -590,7 +590,7 @@ def prompt_without_domain(name: str) -> GroundingPrompt:
 
 
 def _digest(files: Collection[Path]) -> str:
-    """Hash of files, named by folder and file: the same wherever they lie; 12 hex digits."""
+    """Return a hash of files and their names in the folder: 12 hex digits, for any location."""
     digest = hashlib.sha256()
     for title, file in sorted((f'{file.parent.name}/{file.name}', file) for file in files):
         digest.update(title.encode() + b'\0' + file.read_bytes() + b'\0')
@@ -604,7 +604,7 @@ def _place(name: str, own: Path) -> Path:
 
 
 def _merged(path: Path, own: Path, files: list[Path], depth: int = 0) -> dict[str, Any]:
-    """A template's keys, its own before those it takes over; all files go into ``files``."""
+    """Return a template's keys, its own over inherited ones, and add its files to ``files``."""
     files.append(path)
     data = read_yaml(path)
     head = checked(_Head, data, path)
@@ -622,10 +622,10 @@ def _merged(path: Path, own: Path, files: list[Path], depth: int = 0) -> dict[st
 
 
 def _fill(text: str, values: Mapping[str, str]) -> str:
-    """Put values in the place of their names, once: what they contain is left as it is."""
+    """Replace placeholders by values, once: placeholders within values stay."""
     return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
 
 
 def _compose(text: str, values: Mapping[str, str]) -> str:
-    """A filled text, without the gaps of what was left out."""
+    """Return a filled text, without the blank lines that empty values leave."""
     return re.sub(r'\n{3,}', '\n\n', _fill(text, values)).strip()

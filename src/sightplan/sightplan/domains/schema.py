@@ -18,7 +18,7 @@ from sightplan.model import Atom, DomainError
 OBJECT = 'object'
 """The root of the type hierarchy."""
 _CONNECTIVES = ('and', 'or', 'not', 'imply', 'forall', 'exists', 'when', 'increase')
-"""Words of conditions and effects, which a planner would not take for predicates."""
+"""Keywords of conditions and effects, which no predicate may have as its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Pattern:
     terms: tuple[str, ...]
 
     def ground(self, binding: Mapping[str, str]) -> Atom:
-        """The ground atom under a binding of all its variables."""
+        """Return the ground atom under a binding of all variables."""
         return Atom(self.predicate, tuple(binding.get(t, t) for t in self.terms))
 
 
@@ -109,7 +109,7 @@ class Predicate:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types of its arguments."""
+        """Types of the predicate's arguments."""
         return tuple(p.type for p in self.parameters)
 
 

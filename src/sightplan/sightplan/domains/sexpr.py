@@ -1,4 +1,4 @@
-"""Reads parenthesised text (PDDL) into nested groups that remember their line numbers."""
+"""Read parenthesised text (PDDL) into nested groups with line numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NoReturn
 from sightplan.model import SightplanError
 
 MAX_DEPTH = 50
-"""Deepest nesting that is read: real files stay below 15, and nothing here may overflow."""
+"""Deepest nesting that is read, against stack overflow; real files stay below 15."""
 
 _NAME = re.compile(r'[a-z0-9][a-z0-9_.-]*\Z')
 _TOKEN = re.compile(r'[()]|;[^\n]*|[^\s();]+')
@@ -36,7 +36,7 @@ class Group:
 
     @property
     def head(self) -> str:
-        """Its first word, '' where there is none."""
+        """The first item if it is a word, else ''."""
         return self.items[0].text if self.items and isinstance(self.items[0], Word) else ''
 
     @property
@@ -53,7 +53,7 @@ Node = Word | Group
 
 
 class Source:
-    """A text with a name, which reports what is wrong with a line of it.
+    """A text with a name, which raises errors with line numbers.
 
     Args:
         text: the PDDL text.
@@ -115,7 +115,7 @@ class Source:
         return result
 
     def words(self, items: Sequence[Node]) -> list[Word]:
-        """The items, all of which must be words."""
+        """Return the items as words; raises the source's error if one is a group."""
         found: list[Word] = []
         for item in items:
             if isinstance(item, Group):
@@ -124,7 +124,7 @@ class Source:
         return found
 
     def typed(self, items: Sequence[Node], default: str) -> list[tuple[Word, Word]]:
-        """A typed list, ``a b - block c - column``, as (name, type) pairs in order."""
+        """Return a typed list, ``a b - block c - column``, as (name, type) pairs in order."""
         pairs: list[tuple[Word, Word]] = []
         waiting: list[Word] = []
         words = iter(_unglued(items))
@@ -145,7 +145,7 @@ class Source:
 
 
 def _unglued(items: Sequence[Node]) -> Iterator[Node]:
-    """The items of a typed list, with "-type" as two words; no name begins with a hyphen."""
+    """Yield the items of a typed list, with "-type" split into hyphen and type."""
     for item in items:
         if isinstance(item, Word) and item.text.startswith('-') and item.text != '-':
             yield Word('-', item.line)
@@ -155,7 +155,7 @@ def _unglued(items: Sequence[Node]) -> Iterator[Node]:
 
 
 def check_name(source: Source, word: Word) -> str:
-    """The word's text, if it may name an object, a predicate or an action."""
+    """Return the word's text; raises the source's error if it is no valid name."""
     if not _NAME.match(word.text):
         source.fail(word, f'"{word}" cannot be a name',
                     'use letters, digits, "_", "-" and ".", beginning with a letter or digit')

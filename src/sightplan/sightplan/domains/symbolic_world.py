@@ -1,4 +1,4 @@
-"""The smallest world: it keeps a state and does what the PDDL says."""
+"""A minimal world: it keeps a state and executes actions by the PDDL."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class SymbolicWorld(EpisodicWorld[_Episode]):
     reset_s = observe_s = reject_s = STEP_S
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing; the world holds no resources."""
 
     @property
     def pictures(self) -> bool:
-        """Whether there is anything to be seen in its pictures."""
+        """Whether the world's pictures show anything: a subclass draws them."""
         return type(self).picture is not SymbolicWorld.picture
 
     def picture(self, problem: Problem, state: State) -> NDArray[np.uint8]:
@@ -68,11 +68,11 @@ class SymbolicWorld(EpisodicWorld[_Episode]):
         return np.zeros((48, 64, 3), np.uint8)
 
     def visible(self, problem: Problem, state: State) -> tuple[str, ...] | None:
-        """Names of the objects in view; None, as here: all of them."""
+        """Return the names of the objects in view; None, as here, if all are."""
         return None
 
     def reset(self, spec: EpisodeSpec) -> None:
-        """Begin with the problem's initial state.
+        """Begin an episode in the problem's initial state.
 
         Raises:
             WorldError: the failure probability is not in [0, 1].
@@ -84,9 +84,9 @@ class SymbolicWorld(EpisodicWorld[_Episode]):
                 chance=np.random.default_rng(spec.seed), state=spec.problem.init))
 
     def execute(self, action: Action) -> Feedback:
-        """Do what the PDDL says; what it does not allow is rejected.
+        """Execute an action by the PDDL; an action that it does not allow is rejected.
 
-        It comes to ``success``, ``no_op`` (it failed) or ``illegal``.
+        The outcome is ``success``, ``no_op`` (the execution failed) or ``illegal``.
         """
         with self._lock:
             episode = self._current()

@@ -1,4 +1,4 @@
-"""The wording of a domain: names of objects, questions about atoms, the goal in words."""
+"""The wording of a domain: names of objects, questions about atoms, and goals in words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BAD_TEXT = (LookupError, ValueError, AttributeError, TypeError)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML file that holds a mapping.
+    """Return the mapping in a YAML file.
 
     Raises:
         DomainError: it is missing or holds something else; names file and line.
@@ -46,7 +46,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def read_record(kind: type[R], path: Path) -> R:
-    """A YAML file as a model.
+    """Read a YAML file as an instance of a model.
 
     Raises:
         DomainError: it is missing, or a field of it is wrong; names file, field and remedy.
@@ -55,7 +55,7 @@ def read_record(kind: type[R], path: Path) -> R:
 
 
 def checked(kind: type[R], data: object, path: Path) -> R:
-    """A file's data as a model.
+    """Check a file's data and return it as an instance of a model.
 
     Raises:
         DomainError: a field is wrong; names file, field and remedy.
@@ -67,7 +67,7 @@ def checked(kind: type[R], data: object, path: Path) -> R:
 
 
 def _folded(value: Any) -> Any:
-    """Names in lower case, as PDDL has them: those of a list, or the keys of a mapping."""
+    """Return the names of a list, or a mapping's keys, in lower case, as PDDL has them."""
     if isinstance(value, tuple):
         return tuple(name.lower() for name in value)
     found = {name.lower(): content for name, content in value.items()}
@@ -77,14 +77,14 @@ def _folded(value: Any) -> Any:
 
 
 BY_NAME = pydantic.AfterValidator(_folded)
-"""Lets a mapping have names of PDDL for keys, in any case."""
+"""Validator that lower-cases PDDL names: those of a list, or the keys of a mapping."""
 
 Names = Annotated[tuple[str, ...], BY_NAME]
-"""Names of PDDL, in any case."""
+"""PDDL names, accepted in any case."""
 
 
 def check_names(path: Path, key: str, names: Iterable[str], known: Iterable[str]) -> None:
-    """Check names in a file.
+    """Check that all names in a file are known.
 
     Raises:
         DomainError: one is unknown; names file, key and what is known.
@@ -118,7 +118,7 @@ class _Goal(Record):
 _IN_SENTENCE = {'0': 'the object', 'facts': 'its facts'}
 _IN_UNNAMED = {'name': 'its name', 'spoken': 'its name as words', 'upper': 'in upper case'}
 _IN_NAMED = {'word': 'its word', **_IN_UNNAMED}
-"""Placeholders of the sentence and of objects' names, and what they stand for."""
+"""Meanings of the placeholders of the sentence and of objects' names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +139,9 @@ class ObjectNames:
     unnamed: str
 
     def key(self, name: str) -> str | None:
-        """The key that an object's name stands for: ``r`` for r, red, red_block, block-r.
+        """Return the key that an object's name stands for: ``r`` for r, red, red_block, block-r.
 
-        A full word counts before a key, so ``b_red`` is red. None if there is no or no single one.
+        A full word counts before a key, so ``b_red`` is red. None if no key or several fit.
         """
         parts = {part for part in re.split(r'[-_.]+', name) if part != self.kind}
         letters = set(re.split(r'[-_.0-9]+', name))
@@ -201,7 +201,7 @@ class Wording:
         return self._names[kind].text(name) if kind in self._names else name
 
     def identify(self, problem: Problem, kind: str) -> dict[str, str]:
-        """Each object of a type and the key it stands for: in blocksworld ``red_block``: ``r``.
+        """Return the key of each object of a type, in blocksworld ``r`` for ``red_block``.
 
         Raises:
             ProblemError: an object stands for no key, or two for the same.
@@ -222,7 +222,7 @@ class Wording:
 
     @functools.lru_cache(maxsize=1 << 14)  # noqa: B019 (domains are kept)
     def question(self, atom: Atom) -> Question:
-        """The yes/no question about an atom.
+        """Return the yes/no question about an atom.
 
         Raises:
             InputError: the atom does not fit the vocabulary.
@@ -230,11 +230,11 @@ class Wording:
         return Question(atom, self.fill(self._questions, atom))
 
     def is_question(self, text: str) -> bool:
-        """Whether a text is one of the domain's questions, about objects of whatever name."""
+        """Whether a text is one of the domain's questions, with any names of objects."""
         return any(form.fullmatch(text.strip()) for form in self._forms)
 
     def question_forms(self) -> tuple[str, ...]:
-        """The domain's questions, with {0}, {1}, ... for the objects."""
+        """Return the templates of the domain's questions, with {0}, {1}, ... for objects."""
         return tuple(self._questions.values())
 
     @functools.cached_property
@@ -249,7 +249,7 @@ class Wording:
             for name, template in self._questions.items())
 
     def _object_pattern(self, kind: str) -> str:
-        """Regular expression of how objects of a type and of its subtypes are called."""
+        """Return a regular expression for the names of objects of a type and its subtypes."""
         types = self._schema.types
         found = set[str]()
         for below in {kind, *types}:
@@ -269,7 +269,7 @@ class Wording:
         return '|'.join(sorted(found))
 
     def goal_text(self, problem: Problem) -> str:
-        """The goal in words: one sentence for each object with goal facts, in object order.
+        """Return the goal in words: a sentence for each object with goal facts, in order.
 
         Raises:
             InputError: there are no words for a goal fact; names the problem's file.
@@ -289,7 +289,7 @@ class Wording:
         return '\n'.join(sentences)
 
     def fill(self, templates: Mapping[str, str], atom: Atom) -> str:
-        """An atom's template with the names of its objects.
+        """Return the template of an atom, filled with the names of its objects.
 
         Raises:
             InputError: the atom does not fit the vocabulary, or has no template.
@@ -320,7 +320,7 @@ def _pattern(template: str, parts: Mapping[str, str]) -> re.Pattern[str]:
 
 
 def _place(problem: Problem, name: str) -> str:
-    """``file:line`` where a problem's object is declared; line 1 if the file cannot be asked."""
+    """Return ``file:line`` of an object's declaration; line 1 if it cannot be found."""
     line = 1
     try:
         text = re.sub(r';[^\n]*', '', Path(problem.source).read_text('utf-8'))

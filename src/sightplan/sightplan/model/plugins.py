@@ -43,7 +43,7 @@ BRINGS_MORE = {
     'backend': 'sightplan_models', 'method': 'sightplan_belief', 'suite': 'sightplan_suites',
     'world': 'sightplan_sim', 'maker of scenes': 'sightplan_sim',
     'maker of scenes for grounded plans': 'sightplan_sim'}
-"""By kind of plugin, our package that offers more of them than the core."""
+"""Package of ours that offers more plugins than the core, by kind of plugin."""
 
 
 @dataclass(frozen=True, slots=True)

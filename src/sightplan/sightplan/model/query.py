@@ -431,7 +431,7 @@ class HasParts(Protocol):
 
 @runtime_checkable
 class Closable(Protocol):
-    """Something that holds a connection, a file or a process."""
+    """An object that holds a connection, a file or a process, and can be closed."""
 
     def close(self) -> None:
         """Release the connection, file or process."""

@@ -112,11 +112,11 @@ class Step:
     now_ns: int
 
     def of(self, kind: type[E]) -> list[Moment[E]]:
-        """Its moments of a kind, in order."""
+        """Return the step's moments of a kind of event, in order."""
         return _of(self.moments, kind)
 
     def events(self, kind: type[E]) -> list[E]:
-        """Its events of a kind, in order."""
+        """Return the step's events of a kind, in order."""
         return [moment.event for moment in self.of(kind)]
 
 

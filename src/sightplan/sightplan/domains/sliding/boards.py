@@ -35,7 +35,7 @@ Move = tuple[int, str]
 
 @functools.cache
 def cell_names(size: int) -> tuple[str, ...]:
-    """Names of a board's cells in the order of their numbers."""
+    """Return the names of a board's cells in the order of their numbers."""
     return tuple(f'{"abcdef"[x]}{y + 1}' for y in range(size) for x in range(size))
 
 
@@ -50,14 +50,14 @@ def neighbours(size: int) -> tuple[tuple[tuple[str, int], ...], ...]:
 
 @functools.cache
 def distances(size: int) -> tuple[tuple[int, ...], ...]:
-    """Manhattan distance of every two cells."""
+    """Return the Manhattan distances of all pairs of cells, as rows of a matrix."""
     places = [(x, y) for y in range(size) for x in range(size)]
     return tuple(tuple(abs(ax - bx) + abs(ay - by) for bx, by in places) for ax, ay in places)
 
 
 @functools.cache
 def next_atoms(size: int) -> State:
-    """The facts about a board itself: which cells are next to each other."""
+    """Return the atoms ``next(cell, cell, direction)`` of a board."""
     names = cell_names(size)
     return frozenset(Atom('next', (names[cell], names[other], direction))
                      for cell, around in enumerate(neighbours(size))
@@ -65,13 +65,13 @@ def next_atoms(size: int) -> State:
 
 
 def manhattan(size: int, start: Arrangement, goal: Arrangement) -> int:
-    """Sum of the pieces' distances to their goals: a lower bound of the moves."""
+    """Return the sum of the pieces' distances to their goals, a lower bound of moves."""
     table = distances(size)
     return sum(table[a][b] for a, b in zip(start, goal, strict=True))
 
 
 def slide(size: int, arrangement: Arrangement, move: Move) -> Arrangement | None:
-    """The arrangement after a move; None: the next cell is taken, or there is none."""
+    """Return the arrangement after a move; None if the next cell is taken or missing."""
     piece, direction = move
     for name, cell in neighbours(size)[arrangement[piece]]:
         if name == direction and cell not in arrangement:
@@ -80,7 +80,7 @@ def slide(size: int, arrangement: Arrangement, move: Move) -> Arrangement | None
 
 
 def legal_moves(size: int, arrangement: Arrangement) -> list[Move]:
-    """All moves that are possible, by piece and direction."""
+    """Return all legal moves, in the order of pieces and directions."""
     taken, around = set(arrangement), neighbours(size)
     return [(piece, name) for piece, cell in enumerate(arrangement)
             for name, other in around[cell] if other not in taken]
@@ -103,7 +103,7 @@ class Search:
 
 def shortest(size: int, start: Arrangement, goal: Arrangement,
              limit: int = NODE_LIMIT, weight: float = 1.0) -> Search:
-    """A shortest sequence of moves, by A* with the sum of Manhattan distances.
+    """Search for a shortest sequence of moves, by A* with the sum of Manhattan distances.
 
     Of arrangements that promise the same the one that is farther on is opened first. With a weight
     above 1 the sequence is at most that many times longer than a shortest one, and found much
@@ -158,7 +158,7 @@ def _trace(parents: dict[Arrangement, tuple[Arrangement, Move]], start: Arrangem
 
 
 def solvable(size: int, start: Arrangement, goal: Arrangement) -> bool:
-    """Whether a goal can be reached, where one cell at most is empty.
+    """Whether a goal can be reached; always so on boards with two or more empty cells.
 
     With two empty cells every arrangement reaches every other one. With one a permutation of
     pieces and gap is reached if it is as even as the way of the gap is long (Johnson and Story,
@@ -207,7 +207,7 @@ class Board:
 
     @classmethod
     def of(cls, problem: Problem) -> Board:
-        """The board of a problem.
+        """Return the board of a problem.
 
         Raises:
             InputError: its cells are not those of one square board, or there are too many pieces.
@@ -261,7 +261,7 @@ class Board:
             f'{problem.name}: goal')
 
     def facts(self, arrangement: Arrangement) -> State:
-        """The atoms of ``at`` and ``empty`` that hold in an arrangement."""
+        """Return the atoms of ``at`` and ``empty`` that hold in an arrangement."""
         names = cell_names(self.size)
         taken = set(arrangement)
         return frozenset(
@@ -270,9 +270,9 @@ class Board:
             + [Atom('empty', (name,)) for cell, name in enumerate(names) if cell not in taken])
 
     def action(self, move: Move) -> Action:
-        """A move as an action."""
+        """Return a move as an action."""
         return Action('move', (self.pieces[move[0]], move[1]))
 
     def plan(self, moves: Sequence[Move]) -> Plan:
-        """Moves as a plan."""
+        """Return moves as a plan."""
         return tuple(self.action(move) for move in moves)

@@ -1,4 +1,4 @@
-"""Sliding puzzles for people: what can be moved, and how a typed line is read.
+"""Sliding puzzles for people: list the pieces and read typed commands.
 
 The commands are those of iVISPAR's application; see ``replies``. A word for "move" may be missing.
 A line is carried out only if every word of it belongs to its command: what a person did not mean
@@ -35,7 +35,7 @@ RULES = ('Bring every piece to its place in the goal. One piece at a time moves,
 """Rules that a person reads before the first puzzle."""
 
 EXAMPLES = {False: 'red cube left, blue sphere up 2', True: 'tile 5 down, tile 3 left 2'}
-"""A line that can be typed, for boards without and with tiles."""
+"""Example of a typed line, by whether the board has tiles."""
 
 _REFUSALS = {'destination occupied': 'the next cell is taken',
              'destination out of bounds': 'there is no next cell'}
@@ -63,12 +63,12 @@ def pieces(problem: Problem) -> list[dict[str, Any]]:
 
 
 def example(problem: Problem) -> str:
-    """A line that can be typed."""
+    """Return an example of a typed line for a problem."""
     return EXAMPLES[TILE in Board.of(problem).kinds]
 
 
 def move(problem: Problem, piece: str, direction: str) -> Action:
-    """A piece and a direction as an action.
+    """Return the action that moves a piece in a direction.
 
     Raises:
         InputError: there is no such piece or direction.
@@ -102,7 +102,7 @@ def refusal(message: str) -> str:
 
 
 def words(action: Action) -> str:
-    """A move in words: ``red cube left``."""
+    """Return a move in words: ``red cube left``."""
     return ' '.join(action.args).replace('_', ' ')
 
 
@@ -147,7 +147,7 @@ def _left_over(said: str, piece: str, direction: str, times: int) -> str:
 
 
 def _spellings(piece: str) -> str:
-    """A pattern of what a piece may be called: with its flat shape, a tile with its number."""
+    """Return a pattern of a piece's possible names: also with a flat shape, or tile numbers."""
     colour, _, shape = piece.rpartition('_')
     if colour == TILE:
         numbers = [word for word, n in NUMBERS.items() if n == int(shape)]

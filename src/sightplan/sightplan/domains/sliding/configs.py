@@ -1,4 +1,4 @@
-"""iVISPAR's puzzle files: one JSON object a puzzle, read, checked and written.
+"""Read, check and write iVISPAR's puzzle files, each one JSON object.
 
 A coordinate is ``[x, y]``, x to the right and y away from the near side, both from 0 at the near
 left corner. Sequences are text commands, ``start`` first and in older files ``done`` last.
@@ -50,7 +50,7 @@ _NAME = re.compile('[a-z0-9][a-z0-9 _-]*')
 
 
 def _word(text: str) -> str:
-    """A name in small letters.
+    """Return a name in lower case.
 
     Raises:
         ValueError: it is none; says what to write.
@@ -204,7 +204,7 @@ def load_config(path: Path) -> Config:
 
 
 def _cells(file: _File, where: str, field: str) -> Arrangement:
-    """The cells of all pieces: on the board, and no two the same."""
+    """Return the cells of all pieces; ProblemError if one is off the board or used twice."""
     cells: dict[int, str] = {}
     for landmark in file.landmarks:
         x, y = getattr(landmark, field)
@@ -220,7 +220,7 @@ def _cells(file: _File, where: str, field: str) -> Arrangement:
 
 
 def _moves(texts: Sequence[str], pieces: Sequence[str], where: str) -> tuple[Move, ...]:
-    """A stored sequence as moves; its first and last words are not moves."""
+    """Return a stored sequence as moves, without the words that mark its start and end."""
     words = [text.strip().lower() for text in texts]
     if words and words[0] == _BOOKENDS[0]:
         words = words[1:]
@@ -241,7 +241,7 @@ def _moves(texts: Sequence[str], pieces: Sequence[str], where: str) -> tuple[Mov
 
 
 def _check_sequences(config: Config, where: str) -> None:
-    """The stored sequences that should be legal are, and the shortest one leads to the goal."""
+    """Check that legal sequences are legal and that the shortest one leads to the goal."""
     for name in SEQUENCES[:2]:
         here = config.start
         for number, move in enumerate(config.sequences.get(name, ()), start=1):
@@ -257,10 +257,10 @@ def _check_sequences(config: Config, where: str) -> None:
 
 
 def optimal_length(config: Config) -> int | None:
-    """Moves of a shortest solution; None: not found within the limit of the search.
+    """Return the length of a shortest solution [moves]; None if the search hit its limit.
 
-    It is searched for only where no stored solution, which was checked, has as few moves as the
-    sum of distances, which none can go below.
+    There is no search if the stored solution has as few moves as the sum of distances, which is a
+    lower bound.
     """
     stored = config.sequences.get(SEQUENCES[0])
     if stored is not None and len(stored) == manhattan(config.size, config.start, config.goal):
@@ -294,16 +294,15 @@ def disagreements(config: Config, optimal: int | None) -> list[str]:
 
 
 def command(pieces: Sequence[str], move: Move) -> str:
-    """A move as a text command: ``move red cube left``."""
+    """Return a move as a text command: ``move red cube left``."""
     return f'move {pieces[move[0]].replace("_", " ")} {move[1]}'
 
 
 def config_text(config: Config) -> dict[str, Any]:
-    """A puzzle as the content of its file, with the sequences and measures it lacks.
+    """Return the content of a puzzle's file, with missing sequences and measures added.
 
-    Where no shortest sequence is stored it is searched for, and the random ones are drawn by a
-    generator that is seeded with the puzzle's id. Moves of the invalid one are drawn from all
-    pieces and directions.
+    A missing shortest sequence is searched for. Missing random ones are drawn by a generator that
+    is seeded with the puzzle's id; the invalid one draws from all pieces and directions.
 
     Raises:
         ProblemError: no shortest sequence was found.
@@ -336,7 +335,7 @@ def config_text(config: Config) -> dict[str, Any]:
 
 
 def ring_colour(size: int, number: int) -> str:
-    """Colour of a tile, by the ring that it belongs to in the goal: the outer one is green.
+    """Return the colour of a tile by its ring in the goal: the outer ring is green.
 
     Args:
         size: of the board [cells a side].
@@ -348,7 +347,7 @@ def ring_colour(size: int, number: int) -> str:
 
 
 def _random_moves(config: Config, valid: bool) -> tuple[Move, ...]:
-    """Random moves: legal ones, or any."""
+    """Return random moves: only legal ones if ``valid``."""
     rng = random.Random(f'{config.id}/{"valid" if valid else "invalid"}')
     every = [(piece, name) for piece in range(len(config.pieces)) for name in DIRECTIONS]
     here, moves = config.start, []

@@ -1,4 +1,4 @@
-"""Draws boards with letters."""
+"""Draw boards as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sightplan.model import Problem, State
 
 
 def draw(problem: Problem, facts: State) -> str:
-    """A board as text, the far row first, with the names of columns and rows.
+    """Return a board as text, the far row first, with the names of columns and rows.
 
     Args:
         problem: whose objects they are.

@@ -46,7 +46,7 @@ def read(domain: Domain, text: str, name: str, source: str) -> Problem:
 
 
 def problem_of(domain: Domain, config: Config, name: str, source: str = '') -> Problem:
-    """A puzzle in the domain's words."""
+    """Return a puzzle as a problem of the domain."""
     cells, board = cell_names(config.size), Board(config.size, config.pieces, config.kinds)
     known = next_atoms(config.size)
     return Problem(
@@ -61,7 +61,7 @@ def problem_of(domain: Domain, config: Config, name: str, source: str = '') -> P
 
 
 def config_of(problem: Problem) -> Config:
-    """A problem as a puzzle.
+    """Return a problem as a puzzle.
 
     Raises:
         InputError: it has no board, or start or goal do not give every piece one cell.
@@ -80,7 +80,7 @@ def _move(board: Board, action: Action) -> tuple[int, str]:
 
 
 def write(domain: Domain, problem: Problem) -> str:
-    """The text of a problem's file.
+    """Return the text of a problem's puzzle file.
 
     Raises:
         InputError: see ``config_of``.

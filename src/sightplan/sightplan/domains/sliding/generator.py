@@ -117,7 +117,7 @@ def _check(settings: Settings) -> None:
 
 
 def draw(settings: Settings, seed: int) -> Config | None:
-    """The puzzle of a seed; None if it gives none of the wanted length."""
+    """Return the puzzle of a seed; None if the seed gives none of the wanted length."""
     lengths = range(settings.min_length, settings.max_length + 1)
     length, turn = lengths[seed % len(lengths)], seed // len(lengths)
     rng = random.Random(f'{settings} {seed}')
@@ -176,7 +176,7 @@ def _draw_tiles(size: int, length: int, rng: random.Random, seed: int) -> Config
 
 
 def optimal_plan(problem: Problem) -> Plan | None:
-    """A shortest plan; None if there is none.
+    """Return a shortest plan of a problem; None if there is none.
 
     Raises:
         InputError: start or goal do not give every piece one cell.

@@ -20,14 +20,14 @@ _WHITE, _DARK = (255, 255, 255), (40, 40, 40)
 
 
 def mark(image: NDArray[np.uint8], what: str) -> NDArray[np.uint8]:
-    """A picture with the background and the word of what it shows.
+    """Return a picture with the tint and word for past, active or goal.
 
     Args:
         image: (H, W, 3) uint8 RGB; its background is exactly the active tint.
         what: a key of ``TINTS``.
 
     Returns:
-        another picture of the same shape.
+        Another picture of the same shape.
     """
     marked = image.copy()
     marked[(image == TINTS[ACTIVE]).all(axis=-1)] = TINTS[what]

@@ -1,4 +1,4 @@
-"""Plans by A*, where the Fast Downward planner would take a hundred times as long."""
+"""Plan for sliding puzzles by A*; Fast Downward takes a hundred times as long."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from sightplan.model import InputError, PlanningResult, PlanningStatus, Problem
 
 _SHORT = 'short'
 _EFFORTS = ((1.0, 500), (2.0, 1_500), (5.0, 20_000))
-"""Weights and limits that ``short`` tries: most boards are done in the first one."""
+"""Weights and limits of the A* runs of ``short``, in order; the first solves most boards."""
 
 
 def plan(problem: Problem, search: str) -> PlanningResult:
-    """A shortest plan; with the search ``short`` one that is close to it, or none in doubt.
+    """Return a shortest plan, or for the search ``short`` a nearly shortest one or a timeout.
 
-    A goal that leaves out pieces cannot be planned for here.
+    The goal must place every piece.
 
     Args:
         problem: with its initial state.

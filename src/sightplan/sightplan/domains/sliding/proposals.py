@@ -1,4 +1,4 @@
-"""A model's free-text reply as a proposed move; see ``replies`` for how it is read."""
+"""Read a model's free-text reply as a proposed move, by the rules of ``replies``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def read_proposal(text: str, prompt: PlanningPrompt, model: InstantiatedModel,
 
 
 def _named(command: Command) -> str:
-    """A command in words, however incomplete."""
+    """Return the words of a command, which may be incomplete."""
     return ' '.join(word for word in (command.verb, _piece(command), command.direction) if word)
 
 

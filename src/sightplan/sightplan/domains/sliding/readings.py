@@ -133,7 +133,7 @@ def vocabulary_of(pieces: Iterable[str]) -> Vocabulary:
 
 
 def read_answer(answer: str, vocabulary: Vocabulary | None = None) -> Items:
-    """The items after the last "Solution:" that is no thought; none of a reply that refuses."""
+    """Read the items after the last "Solution:" outside thoughts; none if the reply refuses."""
     text = plain_text(after_thoughts(answer))
     ends = [found.end() for found in _SOLUTION.finditer(text)]
     if not ends or refuses(text):
@@ -142,7 +142,7 @@ def read_answer(answer: str, vocabulary: Vocabulary | None = None) -> Items:
 
 
 def read_description(text: str, vocabulary: Vocabulary | None = None) -> Items:
-    """The items of a list without mark, such as that after ``description:``."""
+    """Read the items of a list without "Solution:", such as that after ``description:``."""
     return _items(plain_text(text), vocabulary or Vocabulary())
 
 
@@ -161,7 +161,7 @@ def _items(text: str, vocabulary: Vocabulary) -> Items:
 
 
 def _words(part: str, vocabulary: Vocabulary) -> list[str]:
-    """The words of an item; a colour of two words is one of them."""
+    """Return the words of an item; a colour of two words counts as one."""
     text = ' '.join(''.join(mark if mark.isalnum() else ' ' for mark in part).split())
     for colour in vocabulary.colours:
         if ' ' in colour:
@@ -170,7 +170,7 @@ def _words(part: str, vocabulary: Vocabulary) -> list[str]:
 
 
 def _item(words: Sequence[str], vocabulary: Vocabulary) -> Placed | str:
-    """An item, or the kind of its format error."""
+    """Return an item, or the kind of its format error, a key of ``FORMAT_ERRORS``."""
     cells = [word for word in words if _CELL.fullmatch(word)]
     rest = [word for word in words if word not in cells]
     colours, shapes = _those(rest, vocabulary.colours), _those(rest, vocabulary.shapes)
@@ -184,13 +184,13 @@ def _item(words: Sequence[str], vocabulary: Vocabulary) -> Placed | str:
 
 def _wrong(words: Sequence[str], rest: Sequence[str], colours: Sequence[str],
            shapes: Sequence[str], cells: int) -> str:
-    """The kind of format error of an item that begins with a cell.
+    """Return the kind of format error of an item that begins with a cell.
 
     Args:
-        words: all of it.
-        rest: its words other than cells.
-        colours: those among the rest.
-        shapes: likewise.
+        words: all words of the item.
+        rest: the words other than cells.
+        colours: the colours in ``rest``.
+        shapes: the shapes in ``rest``.
         cells: number of cells.
     """
     if not colours and not shapes and not _NOTHING.isdisjoint(rest):

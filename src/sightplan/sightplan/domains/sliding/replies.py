@@ -1,4 +1,4 @@
-"""Replies of models and lines of people as commands of sliding puzzles.
+"""Read commands of sliding puzzles in replies of models and lines of people.
 
 The rules are iVISPAR's. In a model's reply every line break becomes a space, ``*`` and ``#`` are
 dropped, the rest becomes lower case, and names of flat shapes become those of solid ones
@@ -70,7 +70,7 @@ COUNTS = {word: number for number, word in enumerate(
 NUMBERS = COUNTS | {word: number for number, word in enumerate(
     ('ten', 'eleven', 'twelve', 'thirteen', 'fourteen', 'fifteen', 'sixteen', 'seventeen',
      'eighteen', 'nineteen', 'twenty'), start=10)}
-"""Words of numbers, and what they stand for: how often to move, and of tiles."""
+"""Values of number words; ``COUNTS`` are counts of moves, ``NUMBERS`` numbers of tiles."""
 _AFTER_DIRECTION = 2  # words after the direction in which a count may stand
 _NO_COLOURS = frozenset({MOVE, 'the', 'a', 'an', 'this', 'that'})
 _COLOUR_FILLERS = frozenset({'colored', 'coloured', 'color', 'colour', 'solid'})
@@ -120,12 +120,12 @@ class Command:
 
     @property
     def repaired(self) -> bool:
-        """Whether iVISPAR's own rules give something else."""
+        """Whether the command needed repairs beyond iVISPAR's own rules."""
         return bool(self.repairs)
 
     @property
     def text(self) -> str:
-        """Its plain form, ``move red cube right``; '' if it cannot be carried out."""
+        """Plain form of the command, ``move red cube right``; '' if it cannot be carried out."""
         if self.reason:
             return ''
         if self.verb != MOVE:
@@ -169,7 +169,7 @@ def read_command(line: str) -> Command:
 
 
 def split_description(reply: str) -> tuple[str, str]:
-    """A reply without its list of objects, and that list as it is written.
+    """Return a reply without its list of objects, and that list as it is written.
 
     The list follows the last ``description:``. It ends with the reply, or before a later line that
     begins with ``action: move``.
@@ -188,7 +188,7 @@ def split_description(reply: str) -> tuple[str, str]:
 
 
 def named_move(command: Command, pieces: Sequence[str]) -> tuple[str, str] | str:
-    """The piece and direction that a command means.
+    """Return the piece and direction that a command means.
 
     Args:
         command: what was read.
@@ -222,7 +222,7 @@ def _joined(colour: str) -> str:
 
 
 def plain_text(text: str, flat: bool = True) -> str:
-    """Text in small letters, without Markdown.
+    """Return text in lower case without ``*`` and ``#``, the marks of Markdown.
 
     Args:
         text: of a model or a person.
@@ -234,17 +234,17 @@ def plain_text(text: str, flat: bool = True) -> str:
 
 
 def _normal(text: str, flat: bool = True) -> str:
-    """Plain text on one line."""
+    """Return plain text on one line; see ``plain_text``."""
     return plain_text(text.replace('\n', ' '), flat)
 
 
 def _kept(text: str) -> str:
-    """Letters, digits and spaces alone."""
+    """Return the letters, digits and spaces of a text."""
     return ''.join(mark for mark in text if mark.isalnum() or mark == ' ')
 
 
 def _spaced(text: str) -> str:
-    """Letters and digits, with one space for all that stands between them."""
+    """Return the letters and digits of a text, with one space for all between them."""
     return ' '.join(''.join(mark if mark.isalnum() else ' ' for mark in text).split())
 
 
@@ -258,7 +258,7 @@ def _after(pattern: re.Pattern[str], text: str) -> str | None:
 
 
 def _search(text: str, lenient: bool = False) -> Command:
-    """Look for the words of a command.
+    """Search a text for a command and return it, with a reason if it is incomplete.
 
     Args:
         text: of letters, digits and spaces.
@@ -280,11 +280,11 @@ def _search(text: str, lenient: bool = False) -> Command:
 
 
 _Named = tuple[str, int | None, frozenset[int], tuple[str, ...]]
-"""Colour, number of a tile, places of words that are no count, repairs."""
+"""Colour, tile number, indices of words that are not a count of moves, and repairs."""
 
 
 def _geom(words: Sequence[str], shape: str, lenient: bool) -> _Named | None:
-    """The colour before a shape; None without."""
+    """Find the colour before a shape; None if there is none."""
     repairs = []
     if shape in words:
         place = words.index(shape)
@@ -302,7 +302,7 @@ def _geom(words: Sequence[str], shape: str, lenient: bool) -> _Named | None:
 
 
 def _tile(words: Sequence[str], lenient: bool) -> _Named | None:
-    """The number of a tile; None without."""
+    """Find the number of a tile; None if there is none."""
     place = words.index(TILE) if TILE in words else -1
     if 0 <= place < len(words) - 1 and _DIGITS.fullmatch(words[place + 1]):
         return '', int(words[place + 1]), frozenset({place + 1}), ()
@@ -335,7 +335,7 @@ def _times(words: Sequence[str], direction: str, taken: frozenset[int]) -> int:
 
 
 def _first_in(words: Iterable[str], text: str) -> str:
-    """The first word of a list that is part of a text, '' for none."""
+    """Return the first of the words that is part of a text; '' for none."""
     return next((word for word in words if word in text), '')
 
 
@@ -343,7 +343,7 @@ def _first_in(words: Iterable[str], text: str) -> str:
 
 
 def _first_good(texts: Iterator[tuple[tuple[str, ...], str]]) -> Command | None:
-    """The first command that can be carried out.
+    """Return the first command that can be carried out; None if there is none.
 
     Args:
         texts: names of the repairs that were made, and cleaned text; the least repaired first.
@@ -387,7 +387,7 @@ def _repaired_texts(reply: str, text: str, after: str | None, flat: bool,
 
 
 def _with_whole_colour(command: Command, text: str) -> Command:
-    """A command with both words of a colour such as "light blue"."""
+    """Return a command with both words of a colour such as "light blue"."""
     words = f'{MOVE} {text}'.split()
     for before, word, after in zip(words, words[1:], words[2:], strict=False):
         if word == command.colour and after.startswith(command.shape or ' '):

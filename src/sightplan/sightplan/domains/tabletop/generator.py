@@ -1,4 +1,4 @@
-"""Problems of tables to tidy, made from the scenes of a simulator.
+"""Make problems of tidying a table from the scenes of a simulator.
 
 One seed gives one problem: that of the scene of this seed, as a source of the group
 ``sightplan.grounded_plan_scenes`` makes it. The problem's name tells how to make the scene again.
@@ -17,7 +17,7 @@ from sightplan.domains.domain import write_folder as write_folder
 from sightplan.model import InputError, Problem, param
 
 SOURCES = 'sightplan.grounded_plan_scenes'
-"""Group of entry points of makers of scenes."""
+"""Group of entry points for makers of scenes."""
 VAIN_SEEDS = 200  # so many in a row without a problem that is wanted: there are no more
 
 
@@ -86,7 +86,7 @@ def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0
 
 
 def _source() -> Any:
-    """The maker of scenes of this domain."""
+    """Return the maker of scenes for this domain; InputError if none is installed."""
     for entry in importlib.metadata.entry_points(group=SOURCES, name='tabletop'):
         return entry.load()()
     raise InputError(f'no installed package makes scenes of tables: none has an entry point '
