@@ -6,8 +6,8 @@ the module's ``Settings``, or ``SampleSettings`` where those of episodes are oth
 as ``Answerer(settings)``, or as ``Answerer(settings, truth)`` when it declares ``needs_truth``
 (only ``oracle`` does). All that it may do comes through its ``Context``, and through what its
 samples' suite offers (``Sample.task``); ``sightplan.agent.sample_asking`` has what most answerers
-ask for. Samples have no names that tell anything, and of their details those only that they name
-as ``told``; neither they nor the context hold anything else (``sightplan.model.sealing``).
+ask for. Samples have random names, and only those of their details that they name as ``told``;
+neither they nor the context hold anything else (``sightplan.model.sealing``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class SampleTruth(Protocol):
     """The truth about samples, only for scoring and the answerer ``oracle``."""
 
     def reply(self, sample: Sample) -> SampleReply:
-        """The reply that says what is true, in the form that the suite reads."""
+        """Return the true reply, in the form that the suite reads."""
 
 
 class Answerer(Protocol):
@@ -33,7 +33,7 @@ class Answerer(Protocol):
     """Whether it is an oracle that must be given the truth."""
 
     needs_model: bool
-    """Whether a vision-language model replies for it; if not, none need be loaded."""
+    """Whether a vision-language model replies for it; if not, no model is loaded."""
 
     sees_pictures: bool
     """Whether the model is shown the pictures."""
@@ -42,14 +42,13 @@ class Answerer(Protocol):
     """Name of the domain's prompt around yes/no questions; '' if it needs no model."""
 
     suite_prompt: str
-    """Name of the suite's prompt around all other samples; likewise."""
+    """Name of the suite's prompt around all other samples; '' if it needs no model."""
 
     instruction_prompt: str
-    """Name of the suite's prompt around instructions about a picture, where it has one of its own
-    for these; '' if not."""
+    """Name of the suite's separate prompt around instructions about a picture; '' for none."""
 
     tells_apart: bool
-    """Whether its replies depend on what the run's model tells apart in a picture."""
+    """Whether its replies depend on the instances that the run's model detects in a picture."""
 
     def answer(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         """Reply to samples, in their order.

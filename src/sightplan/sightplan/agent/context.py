@@ -86,15 +86,15 @@ class AskedModel(Protocol):
 
     @property
     def backend(self) -> str:
-        """Name of its backend, for messages; '' where that is not known."""
+        """Name of the model's backend, for messages; '' if it is not known."""
 
     @property
     def usage(self) -> Usage | None:
-        """Nobody counts for a method: None."""
+        """None, since usage is not counted for a method."""
 
     @property
     def timeout_s(self) -> float | None:
-        """Wall-clock limit of one thing that it is asked [s]; None for the model's own."""
+        """Wall-clock limit of one query [s]; None for the model's own limit."""
 
     def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
         """Reply to queries, in their order; contract in ``Model``.
@@ -119,7 +119,7 @@ class Context(Protocol):
 
     def asking(self, about: Observation | Sample, backend: str = '',
                reason: Reason = LOOK) -> AskedModel:
-        """A model that is asked about something; what it is asked and replies is recorded.
+        """Return a model for queries about a subject; its queries and replies are recorded.
 
         Args:
             about: an observation of the episode, or a sample: what the queries are about.
@@ -183,7 +183,7 @@ class WorldContext(Context, Protocol):
         """Observe the world as it is now."""
 
     def goal_observation(self) -> Observation:
-        """The picture of the goal, always the same one.
+        """Return the picture of the goal, always the same one.
 
         Raises:
             InputError: the goal is told (``spec.pictured_goal`` is false), or this world cannot
@@ -191,7 +191,7 @@ class WorldContext(Context, Protocol):
         """
 
     def adopt_goal(self, goal: Sequence[Literal], source: str = '') -> None:
-        """Take literals, read from the picture of the goal, for the goal from now on.
+        """Set the goal to literals that were read from the picture of the goal.
 
         Args:
             goal: the literals.
@@ -200,11 +200,11 @@ class WorldContext(Context, Protocol):
 
     def adopt_problem(self, objects: Mapping[str, str], goal: Sequence[Literal],
                       source: str = '') -> None:
-        """Take what was found in the picture for the problem's objects, and literals for its goal.
+        """Set the problem's objects to those found in the picture, and its goal to literals.
 
         Args:
             objects: name to type, of the domain's types.
-            goal: over these objects.
+            goal: literals over these objects.
             source: where they were read, in words, for records and people.
 
         Raises:
@@ -221,7 +221,7 @@ class WorldContext(Context, Protocol):
         """
 
     def model_known(self, model: str, prompt: str) -> None:
-        """Record that answers are judged by the error rates known of a model from now on.
+        """Record that answers are judged by a model's known error rates from now on.
 
         Args:
             model: see ``answering_model``.
@@ -229,4 +229,4 @@ class WorldContext(Context, Protocol):
         """
 
     def believe(self, state: State, probabilities: Mapping[Atom, float] | None = None) -> None:
-        """Publish the belief, for records and people; the loop makes no use of it."""
+        """Publish the belief for records and displays; the loop does not use it."""

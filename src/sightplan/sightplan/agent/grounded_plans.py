@@ -96,8 +96,8 @@ class Staged:
     """Goals over instances, one after another, as a problem of the domain.
 
     Attributes:
-        objects: name to type, of what the goals are about and of all drawers.
-        state: what is taken to hold at the beginning: by what is told, else by what is seen.
+        objects: name to type, of all objects of the goals and of all drawers.
+        state: atoms taken to hold at the beginning: by the instruction, else by the picture.
         goals: each is to hold before the next one is begun.
     """
 

@@ -101,7 +101,7 @@ class Limits:
 
 
 class _Session:
-    """One episode's view of the ports, with its stopwatch; behind the policy's WorldContext."""
+    """The state of an episode behind the policy's WorldContext: its ports and times."""
 
     def __init__(self, spec: EpisodeSpec, world: WorldWrapper, grounder: Model,
                  planner: SymbolicPlanner, visual_planner: VisualPlanner | None,
@@ -202,7 +202,7 @@ class _Session:
         self._record_change(ModelKnown(model, prompt))
 
     def _record_change(self, event: GoalAdopted | ProblemAdopted | ModelKnown) -> None:
-        """Record what changes what the method knows, unless it is known already."""
+        """Record a change of the method's knowledge, unless it equals the last of its type."""
         if self._known.get(type(event)) != event:
             self._known[type(event)] = event
             self.record(event)
@@ -378,10 +378,10 @@ def _expected(queries: Sequence[Query[Any]], reason: Reason) -> tuple[bool | Non
 
 
 def _about(query: Query[Any], about: Observation, observed: Observation) -> Query[Any]:
-    """A query about an observation, as the world said what is in view there.
+    """Return a query about an observation, with the objects that the world said are in view.
 
     Raises:
-        InputError: it is about another observation, or about what is out of view.
+        InputError: the query is about another observation, or about objects out of view.
     """
     if not isinstance(query, YesNo | DetectInstances):
         return query
@@ -436,7 +436,7 @@ def _returned(policy: Policy, method: str, value: T, kinds: tuple[type, ...]) ->
 
 
 def _is_true(cancelled: Callable[[], bool]) -> bool:
-    """Whether the episode was cancelled; False if nobody can say any more."""
+    """Return whether the episode was cancelled; False if finding out raises an error."""
     try:
         return cancelled()
     except SightplanError:

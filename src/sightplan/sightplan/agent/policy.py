@@ -108,9 +108,9 @@ class Policy(Protocol):
         """Choose what to do next; called only while the budget lasts."""
 
     def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
-        """Take in what became of ``action`` (also a withheld one); Stop ends the episode.
+        """Take the feedback to ``action``, also a withheld one; a returned Stop ends the episode.
 
-        It is not called after a Forfeit, of which the policy knows all itself.
+        It is not called after a Forfeit, which the policy decided itself.
         """
 
 

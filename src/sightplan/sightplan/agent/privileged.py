@@ -24,7 +24,7 @@ class FactsFromTruth:
         self._truth, self._spec, self._atoms = truth, spec, tuple(atoms)
 
     def provide(self, observation: Observation) -> Mapping[Atom, bool]:
-        """See ``PrivilegedSource``; an atom whose objects are all in view is never provided."""
+        """Return facts by atom (``PrivilegedSource``), without atoms whose objects are in view."""
         if self._spec.privileged is Privileged.NONE:
             raise WorldError(f'episode {self._spec.id} grants no facts (its privileged '
                              f'level is {Privileged.NONE.value})')

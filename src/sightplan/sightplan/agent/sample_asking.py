@@ -50,7 +50,7 @@ def failed(error: SightplanError) -> SampleReply:
 
 
 def each(samples: Sequence[Sample], reply: Callable[[Sample], SampleReply]) -> list[SampleReply]:
-    """Reply to samples one after another; one that fails does not cost the others.
+    """Reply to samples one after another; a sample that fails leaves the others unaffected.
 
     Args:
         samples: to be replied to, in order.
@@ -71,7 +71,7 @@ def each(samples: Sequence[Sample], reply: Callable[[Sample], SampleReply]) -> l
 
 def ask_samples(context: Context, samples: Sequence[Sample], prompt: str, suite_prompt: str,
                 ) -> list[SampleReply]:
-    """Let the run's model reply to samples that are shown alike; those about one picture at once.
+    """Let the run's model reply to samples; samples about one picture are asked at once.
 
     Args:
         context: of the method.
@@ -220,7 +220,7 @@ def asks_yes_no(sample: Sample) -> bool:
 
 
 def yes_no_prompt(name: str, domain: str) -> GroundingPrompt:
-    """The words around yes/no questions: those of a domain, or of none for ``''``.
+    """Return the prompt around yes/no questions of a domain, or without domain for ``''``.
 
     Raises:
         InputError: there is no such prompt.
@@ -240,7 +240,7 @@ def task_of(sample: Sample) -> SampleTask:
 
 
 def _ask_one(context: Context, sample: Sample, prompt: str, suite_prompt: str) -> SampleReply:
-    """Ask about what is no yes/no question about one picture."""
+    """Ask about a sample that is no yes/no question about one picture."""
     if sample.target is not None:
         return locate(context, sample, _ONCE)
     model = context.asking(sample)
@@ -288,7 +288,7 @@ def _ask_questions(context: Context, samples: Sequence[Sample], name: str) -> li
 
 
 def _ask_parts(context: Context, sample: Sample, name: str) -> SampleReply:
-    """The answers to a sample's yes/no questions; where none says anything, what was said."""
+    """Return the answers to a sample's yes/no questions, or the first text if none is clear."""
     answers = ask_questions(
         context.asking(sample), _observed(_first_picture(sample)), sample.questions,
         yes_no_prompt(name, sample.domain))
@@ -303,7 +303,7 @@ def _choice(context: Context, sample: Sample, number: int) -> Choose:
 
 
 def _chosen(replies: Sequence[ChoiceReply]) -> SampleReply:
-    """The reply that choices are; where nothing was chosen, what was said."""
+    """Return the reply with the choices; if nothing was chosen, with the model's text."""
     chances = replies[0].probabilities if len(replies) == 1 else None
     probability = None if chances is None else max(chances)
     if all(reply.chosen is None for reply in replies):
@@ -324,10 +324,10 @@ def _first_picture(sample: Sample) -> Picture | None:
 
 
 def _picture(sample: Sample) -> Picture:
-    """The picture in which things are told apart.
+    """Return the picture in which instances are detected, the sample's first one.
 
     Raises:
-        InputError: the sample has none.
+        InputError: the sample has no picture.
     """
     picture = _first_picture(sample)
     if picture is None:

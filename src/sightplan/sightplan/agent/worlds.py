@@ -75,13 +75,13 @@ class PrivilegedFacts(WorldWrapper):
 
         Args:
             world: the world.
-            source: knows what is out of view; None: nobody does, and no episode may grant it.
+            source: source of facts out of view; None: there is none, and no episode may grant any.
         """
         super().__init__(world)
         self._source, self._level, self._moved = source, Privileged.NONE, False
 
     def reset(self, spec: EpisodeSpec) -> None:
-        """Begin an episode; raises InputError if it grants facts that nobody can provide."""
+        """Begin an episode; raises InputError if it grants facts, but no source provides them."""
         super().reset(spec)
         self._level, self._moved = spec.privileged, False
         if self._level is not Privileged.NONE and self._source is None:
@@ -107,7 +107,7 @@ class PrivilegedFacts(WorldWrapper):
 
 
 class PicturedGoal(WorldWrapper):
-    """The goal as one picture, always the same, where the episode shows it so."""
+    """Shows the goal as one picture, always the same, where the episode pictures its goal."""
 
     def __init__(self, world: World) -> None:
         """Wrap a world."""
@@ -121,7 +121,7 @@ class PicturedGoal(WorldWrapper):
         self._pictured, self._goal = spec.pictured_goal, None
 
     def goal_observation(self) -> Observation:
-        """The picture of the goal; raises InputError if the goal is told, not shown."""
+        """Return the picture of the goal; raises InputError if the goal is not shown."""
         if not self._pictured:
             raise InputError('the goal is told, not shown')
         if self._goal is None:
@@ -130,20 +130,20 @@ class PicturedGoal(WorldWrapper):
 
 
 class StopAtGoal(WorldWrapper):
-    """An episode that says ``stop_at_goal`` is over once its goal holds in the true state."""
+    """Ends an episode with ``stop_at_goal`` once its goal holds in the true state."""
 
     def __init__(self, world: World, goal_reached: Callable[[], bool] | None) -> None:
         """Wrap a world.
 
         Args:
             world: the world.
-            goal_reached: whether the goal holds in the true state now; None: nobody can tell.
+            goal_reached: whether the goal holds in the true state now; None: this is not known.
         """
         super().__init__(world)
         self._goal_reached, self._stops = goal_reached, False
 
     def reset(self, spec: EpisodeSpec) -> None:
-        """Begin an episode; raises InputError if it stops at a goal that nobody can tell."""
+        """Begin an episode; raises InputError if it stops at its goal without ``goal_reached``."""
         super().reset(spec)
         self._stops = spec.stop_at_goal
         if self._stops and self._goal_reached is None:

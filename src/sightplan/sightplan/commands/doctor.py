@@ -28,12 +28,12 @@ from sightplan.model.settings import NoSettings
 
 PACKAGES = ('sightplan', 'sightplan_arm', 'sightplan_bringup', 'sightplan_interfaces',
             'sightplan_nodes', 'sightplan_sim')
-"""The packages of the workspace."""
+"""Names of the packages of the workspace."""
 
 BROUGHT_BY = {'simulator': 'sightplan_sim', 'kinematics': 'sightplan_arm',
               'solvers': 'sightplan_belief', 'model': 'sightplan_models',
               'torch': 'sightplan_models'}
-"""Packages that a library need not have, by what is checked of them."""
+"""Optional packages, by the name of the check that needs them."""
 
 PYTHONS = ((3, 11), (3, 12))
 """Versions of Python for which the requirements are locked."""
@@ -50,11 +50,11 @@ _TRIAL_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a check found.
+    """The result of a check.
 
     Attributes:
         name: what was checked.
-        ok: whether it will do.
+        ok: whether the check passed.
         detail: what was found.
         remedy: what to do, or what could be better; '' when there is nothing to do.
     """
@@ -67,7 +67,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where the checks look.
+    """The environment that the checks examine.
 
     Attributes:
         environ: environment variables.
@@ -89,13 +89,13 @@ class Site:
 
     @property
     def build_command(self) -> str:
-        """How to build the workspace."""
+        """The instruction for building the workspace."""
         if self.root is not None and (self.root / 'Makefile').is_file():
             return f"run 'make build' in {self.root}"
         return "run 'colcon build' in the workspace and source its install/setup.bash"
 
     def prefixes(self) -> dict[str, Path]:
-        """Where each package that ROS 2 can see is installed; the first prefix counts."""
+        """The install prefix of each package that ROS 2 can see; the first prefix counts."""
         found: dict[str, Path] = {}
         for prefix in self.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
             index = Path(prefix) / 'share' / 'ament_index' / 'resource_index' / 'packages'
@@ -166,10 +166,10 @@ def check_ros(site: Site) -> Check:
 
 
 def _stale_interfaces(site: Site, prefix: Path) -> list[str]:
-    """What was edited since the build, as far as it can be told.
+    """Return the interface files, or ``the last make build``, that are out of date; [] if none.
 
     Raises:
-        InfrastructureError: it cannot be told.
+        InfrastructureError: the interfaces cannot be compared.
     """
     if site.root is None:
         return []
@@ -204,11 +204,11 @@ with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.Stri
                 stale.append(file.name)
 print(json.dumps(stale))
 '''
-"""Interfaces whose IDL, which ROS makes of them first, is not the one that was installed."""
+"""Program that prints the interfaces whose generated IDL differs from the installed one."""
 
 
 def check_workspace(site: Site) -> Check:
-    """All packages are built, and from the present sources."""
+    """Check that all packages are built from the present sources."""
     prefixes = site.prefixes()
     missing = [package for package in PACKAGES if package not in prefixes]
     if missing:
@@ -359,7 +359,7 @@ def _requirements(site: Site) -> str:
 
 
 def check_solvers(site: Site) -> Check:
-    """The solvers of the belief load and solve."""
+    """Check that the solvers of the belief load and solve."""
     return _trial('solvers', site, _requirements(site), (
         'import importlib.metadata as metadata, numpy\n'
         'from sightplan_belief.solver import StateSolver\n'
@@ -373,7 +373,7 @@ def check_solvers(site: Site) -> Check:
 
 
 def check_torch(site: Site) -> Check:
-    """Torch and transformers load; says whether they can use a GPU."""
+    """Check that torch and transformers load; the detail says whether they can use a GPU."""
     ok, said = site.trial(
         'import torch, transformers\n'
         'name = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"\n'
@@ -403,7 +403,7 @@ def check_model(site: Site) -> Check:
 
 
 def check_model_folder(folder: Path) -> Check:
-    """A model folder holds configuration and weights; but for boards also what reads text."""
+    """Check that a model folder has configuration and weights, and for text a tokenizer."""
     from sightplan.vlm.api import BACKENDS
     name = 'embedded model'
     remedy = 'restore the folder from the repository, or train the model again (make train)'
@@ -460,11 +460,11 @@ for group in sorted(group for group in every.groups if group.startswith("sightpl
                                f"{type(error).__name__}: {error}"])
 print(json.dumps([bad, count]))
 '''
-"""Loads what packages bring, ours and others': prints what cannot be loaded, and how many."""
+"""Program that loads the entry points of all packages, and prints failures and their number."""
 
 
 def check_plugins(site: Site) -> list[Check]:
-    """What packages bring by entry points can be loaded; a line for each that cannot."""
+    """Check that the entry points of all packages load; each that fails gives a failed check."""
     ok, said = site.trial(_LOAD_PLUGINS)
     if not ok:
         return [Check('plugins', False, f'cannot be listed: {said}', _requirements(site))]
@@ -492,7 +492,7 @@ def check_shared_memory(site: Site) -> Check:
 
 
 def check_disk(site: Site) -> Check:
-    """There is room for recordings where the command runs."""
+    """Check that there is room for recordings in the working directory."""
     folder = Path.cwd()
     free = _free_mib(folder)
     if free < DISK_MIB:
@@ -542,7 +542,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def check_all(settings: NoSettings) -> Result:
-    """Print what was found; 0 if all is well, else 1."""
+    """Print the results of all checks; return exit code 0 if all passed, else 1."""
     checks = run_checks()
     width = max(len(check.name) for check in checks)
     for check in checks:

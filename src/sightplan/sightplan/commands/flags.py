@@ -36,7 +36,7 @@ _T = TypeVar('_T')
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """How a field looks on the command line.
+    """The command-line form of a field.
 
     Attributes:
         metavar: what stands for the value, or for each of several, in the help text; '': by the
@@ -129,13 +129,13 @@ def _field(default: Any, description: str, low: float | None, high: float | None
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What a field's annotation says.
+    """The content of a field's annotation.
 
     Attributes:
-        type: of the value, or of each value.
-        many: whether there are several.
-        count: how many there are; None: any number.
-        choices: the only values, of a ``Literal``.
+        type: type of the value, or of each value.
+        many: whether there are several values.
+        count: number of values; None: any number.
+        choices: the only values of a ``Literal``; None: any.
     """
 
     type: type
@@ -215,7 +215,7 @@ def _text(choice: Any) -> str:
 
 
 def flag_name(field: dataclasses.Field[Any]) -> str:
-    """How a field is written on the command line."""
+    """Return a field's name on the command line: ``--name``, or the metavar of a positional."""
     flag: Flag = field.metadata.get('flag') or Flag()
     if not flag.positional:
         return f'--{field.name.replace("_", "-")}'
@@ -223,7 +223,7 @@ def flag_name(field: dataclasses.Field[Any]) -> str:
 
 
 def _help(description: str, default: Any) -> str:
-    """The help text, with the default where that says something."""
+    """Return the help text, with the default value where it is informative."""
     text = description.replace('%', '%%')
     says = isinstance(default, (int, float, str)) and not isinstance(default, bool) and (
         default != '') and not (default == 0 and '0:' in text) and 'default' not in text
@@ -285,7 +285,7 @@ class CommandParser(argparse.ArgumentParser):
         self.exit(2, f'{self.prog}: {message} ("{self.prog} --help" tells more)\n')
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse all arguments; what is left over is an error that names what was meant."""
+        """Parse all arguments; an unknown one is an error that names the probable flag."""
         found, left = self.parse_known_args(args, namespace)
         if left:
             self.refuse(found, left)

@@ -37,7 +37,7 @@ DONE, FAILED, USAGE = 0, 1, 2
 """Exit codes of all commands."""
 
 Result = tuple[Mapping[str, Any] | None, int]
-"""What a command returns: its result, if it has one, and its exit code."""
+"""The return value of a command: its result, if it has one, and its exit code."""
 
 Main = Callable[[Any], Result]
 """A command: a function of its settings."""
@@ -48,9 +48,9 @@ _json: ContextVar[bool] = ContextVar('whether the command was given --json', def
 
 
 def log_to_stderr(level: int) -> None:
-    """Write a command's log, from a level on, and what nobody expected, to standard error.
+    """Write a command's log, from a level on, and unexpected exceptions to standard error.
 
-    Both without secrets.
+    Both are written without secrets.
     """
     sys.excepthook = print_exception
     handler = logging.StreamHandler(sys.stderr)
@@ -105,7 +105,7 @@ def add_group(subparsers: Any, name: str, about: str, description: str = '',
 
 def _call(prog: str, main: Main, kept: str, failures: tuple[type[SightplanError], ...],
           arguments: argparse.Namespace) -> int:
-    """Run a command; what goes wrong becomes a message and an exit code."""
+    """Run a command; an error becomes a message and an exit code."""
     token = _stdout.set(sys.stdout)
     _json.set(arguments.json)
     try:
@@ -140,10 +140,10 @@ def _over(prog: str, message: str, code: int) -> int:
 
 
 def file_to_write(given: Path | str, option: str = '--out') -> Path:
-    """Where a file is to be written; checked before any work is done.
+    """Return the path of a file to write, checked before any work is done.
 
     Raises:
-        InputError: no file can be there; names the option, the path and the remedy.
+        InputError: the path is a folder, or its folder is missing; names option, path and remedy.
     """
     path = user_path(given)
     if path.is_dir():

@@ -379,10 +379,10 @@ def _check_sheet(arguments: PicturesArguments) -> Path:
 
 def _looker(world: World, domain: Domain, arguments: PicturesArguments,
             ) -> Callable[[], tuple[str, NDArray[np.uint8]]]:
-    """What gives words and picture of the world as it is now.
+    """Return a function that gives words and picture (uint8) of the world as it is now.
 
     Raises:
-        InputError: the world has no such picture.
+        InputError: the world draws no pictures, or has no view from above though it is asked for.
     """
     if not draws_pictures(world):
         asked = any(option.startswith('pictures=') for option in arguments.world_option)

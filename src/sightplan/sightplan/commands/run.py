@@ -160,7 +160,7 @@ def settings_from(arguments: RunArguments) -> RunSettings:
 
 
 def run_episodes(arguments: RunArguments) -> Result:
-    """Run and show; returns the summary, and 1 if the run was broken off or nothing is scored."""
+    """Run and show; return the summary, and 1 if the run was broken off or nothing is scored."""
     from sightplan.runs import run, why_useless
     from sightplan.runs.suite_finding import sample_suite
     with stop_flag() as stop, ExitStack() as stack:

@@ -42,14 +42,14 @@ _VERBS = ('0 done; 1 some of it cannot be used, or is not as it says; '
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckArguments:
-    """What the verb ``check`` of a suite is given."""
+    """Arguments of a suite's verb ``check``."""
 
     data: Path = option(REQUIRED, "folder of data in the suite's format", metavar='DIR')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateArguments:
-    """What the verb ``generate`` is given; a suite may derive its own in its ``commands.py``."""
+    """Arguments of the verb ``generate``; a suite may derive its own in its ``commands.py``."""
 
     out: Path = option(REQUIRED, 'folder for the files; it is made', metavar='DIR')
     count: int = option(
@@ -59,7 +59,7 @@ class GenerateArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreArguments:
-    """What the verb ``score`` is given; a suite may derive its own in its ``commands.py``."""
+    """Arguments of the verb ``score``; a suite may derive its own in its ``commands.py``."""
 
     data: Path | None = option(
         None, "folder of data in the suite's format (default: what the suite has by itself)",
@@ -72,14 +72,14 @@ class ScoreArguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreDataArguments(ScoreArguments):
-    """What the verb ``score`` of a suite that has no data by itself is given."""
+    """Arguments of the verb ``score`` of a suite that has no data by itself."""
 
     data: Path = option(REQUIRED, "folder of data in the suite's format", metavar='DIR')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContractArguments:
-    """What the verb ``contract`` of a suite is given."""
+    """Arguments of a suite's verb ``contract``."""
 
     suite_option: tuple[str, ...] = settings_flag('its samples, such as data=DIR,')
 
@@ -116,11 +116,11 @@ def main(prog: str, arguments: argparse.Namespace) -> int:
 
 
 def verbs_of(name: str, prog: str = 'sightplan suite') -> CommandParser:
-    """A parser with the verbs of a suite: those that every one has, and its own.
+    """Return a parser with the verbs of a suite: those of every suite, and its own.
 
     Args:
-        name: of the suite, or the path of its folder.
-        prog: what stands before the name on the command line.
+        name: name of the suite, or the path of its folder.
+        prog: the command line before the name.
 
     Raises:
         InputError: there is no such suite, or its ``commands.py`` cannot be used.
@@ -154,7 +154,7 @@ def verbs_of(name: str, prog: str = 'sightplan suite') -> CommandParser:
 
 
 def list_suites(settings: NoSettings) -> Result:
-    """All suites that are found by name."""
+    """List all suites that are found by name."""
     from sightplan.runs import load_suite, suite_names
     suites: list[dict[str, Any]] = []
     unusable: list[dict[str, str]] = []
@@ -186,12 +186,12 @@ def list_suites(settings: NoSettings) -> Result:
 
 
 def _primary(measures: Mapping[str, Sequence[Measure]]) -> list[str]:
-    """What a suite is compared by, one name for each kind of its items."""
+    """Return the names of a suite's primary measures, one for each kind of its items."""
     return [measure.name for found in measures.values() for measure in found if measure.primary]
 
 
 def check(suite: Suite, arguments: CheckArguments) -> Result:
-    """Count what is in a folder of data."""
+    """Count the usable and unusable entries in a folder of data."""
     report = suite.check(user_path(arguments.data))
     for name, count in report.counts.items():
         print(f'{name:24} {count}')

@@ -124,7 +124,7 @@ def _engine(arguments: SweepArguments, workers: int,
 
 
 def _plan(sweep: Sweep, out: Path, arguments: SweepArguments) -> dict[str, Any]:
-    """Say what is left to do."""
+    """Return the plan of a sweep: its status, and an estimate of what is left to do."""
     from sightplan.sweeps import damaged, default_jobs, estimate, leftovers, status
     jobs = arguments.jobs or default_jobs()
     left, others = estimate(sweep, out), leftovers(sweep, out)
@@ -210,7 +210,7 @@ class SweepProgress(EpisodeBar):
         self.update(status.done, '; '.join(part for part in parts if part))
 
     def finished(self, name: str, error: str) -> None:
-        """Say that a run is over."""
+        """Print that a run is over."""
         if error or self.plain:
             self.say(f'[{self.done}/{self.total}] {name}: {error or "done"}, '
                      f'ETA {self.time_left}')

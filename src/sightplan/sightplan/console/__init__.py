@@ -1,1 +1,1 @@
-"""What people see of a run on a terminal: progress while it goes on, its scores as a table."""
+"""Display of a run on a terminal: its progress while it goes on, and its scores as a table."""

@@ -1,4 +1,4 @@
-"""How far episodes are and how long what is left will take, for people."""
+"""Display of the progress of episodes and of the time left."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BAR_WIDTH = 68
 """Columns of a terminal that a bar of episodes takes without details."""
 
 _EVERY_S = 10.0
-"""How often a stage says where it is when there is no terminal."""
+"""Time between two lines of progress where there is no terminal [s]."""
 
 _MOST_REASONS = 5
 """Most reasons for unscored items that are named while a run goes on."""
@@ -82,14 +82,14 @@ class EpisodeBar:
         self.update(done)
 
     def update(self, done: int, detail: str = '') -> None:
-        """So many are done; ``detail`` says more."""
+        """Show the number of done items, and ``detail`` beside it."""
         self.done = done
         if self._bar is not None:
             self._bar.update(self._task, completed=done, detail=detail[:self._room],
                              left=self.time_left)
 
     def stage(self, what: str, done: int, total: int) -> None:
-        """So many of a stage are done; begins it when it is another one than the last."""
+        """Show the number of done items of a stage; a new stage begins a new bar."""
         if what != self._what:
             self._what = what
             self.begin(what, total, done)

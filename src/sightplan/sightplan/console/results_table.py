@@ -63,7 +63,7 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _reasons(summary: Mapping[str, Any], kind: str) -> str:
-    """The most frequent reasons, each on a line of its own."""
+    """Return the most frequent reasons with their counts, each on a line of its own."""
     return ''.join(f'\n{count} x {why}' for why, count in summary['reasons'][kind].items())
 
 

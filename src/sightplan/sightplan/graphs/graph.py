@@ -32,22 +32,22 @@ _DISCOVERED = {'domains': ('sightplan.domains', 'domain_names'),
                'backends': ('sightplan.vlm', 'backend_names')}
 _FOLDERS = {'domains': ('sightplan.domains', 'domain_reference'),
             'suites': ('sightplan.runs', 'suite_reference')}
-"""What may be given by the path of its folder, too, and what makes that an absolute one."""
+"""Kinds that may also be given by a folder's path, and the function that makes it absolute."""
 _METHOD = 'method'
 _TRUE, _FALSE = ('true', 'yes', 'on', '1'), ('false', 'no', 'off', '0')
 
 
 class Argument(Record):
-    """What a graph can be started with.
+    """An argument that a graph can be started with.
 
     Attributes:
         name: as in ``name:=value``.
         type: name of its type.
-        default: of that type.
-        description: for people.
+        default: default value, of that type.
+        description: text for people.
         choices: allowed values; None: all.
-        choices_of: of what is installed the names are allowed, and of domains and suites also the
-            path of a folder; None: see ``choices``.
+        choices_of: kind of installed things whose names are allowed, for domains and suites also
+            the path of a folder; None: see ``choices``.
     """
 
     name: str
@@ -114,39 +114,39 @@ class Argument(Record):
 
 
 class Condition(Record):
-    """What the value of an argument must be.
+    """A condition on the value of an argument.
 
     Attributes:
-        argument: its name.
-        value: which it must have; None: it must be given, that is, not empty, or true.
+        argument: name of the argument.
+        value: the required value; None: the value must be true or not empty.
     """
 
     argument: str
     value: str | None = None
 
     def holds(self, values: Mapping[str, Value]) -> bool:
-        """Whether it does with these values of the graph's arguments."""
+        """Whether the condition holds with these values of the graph's arguments."""
         given = values[self.argument]
         return bool(given) if self.value is None else given == self.value
 
 
 class NodeSpec(Record):
-    """One node of a graph.
+    """A node of a graph.
 
     Attributes:
-        package, executable: what to run.
-        name: of the node.
-        parameters: by name; strings may hold ``$(var argument)``.
-        ends_graph: whether the graph ends, with its exit code, when it exits.
-        only_for: what a method must declare for the node to be started; '' for a node that always
-            is. The argument ``method`` names it.
+        package, executable: ROS package, and the executable of it that is run.
+        name: name of the node.
+        parameters: value by name; strings may hold ``$(var argument)``.
+        ends_graph: whether the graph ends, with the node's exit code, when the node exits.
+        only_for: attribute that the method named by the argument ``method`` must declare for the
+            node to be started; '' for a node that is always started.
         only_if: conditions that must all hold for the node to be started. In the file
             ``$(var argument)`` (it must be given), ``$(var argument) == value``, or a mapping of
             arguments to values.
-        namespace: in which its names stand; '': none.
-        restarts: whether it may be restarted while the graph runs, if it is found to be deaf. Not
-            for one that moves something, or that holds what an episode or run needs: then the
-            graph ends.
+        namespace: namespace of its names; '': none.
+        restarts: whether the node may be restarted while the graph runs, if it is deaf; else the
+            graph ends. It is false for nodes that move something, or hold the state of an episode
+            or run.
     """
 
     package: str
@@ -334,10 +334,10 @@ def load_graph(path: Path) -> Graph:
 
 
 def _check_condition(node: NodeSpec, condition: Condition, argument: Argument | None) -> None:
-    """Check that a node's condition can be told, and can hold.
+    """Check that a node's condition can be evaluated, and can hold.
 
     Raises:
-        ValueError: it cannot.
+        ValueError: the condition cannot be evaluated, or can never hold.
     """
     name, value = condition.argument, condition.value
     types = ('str', 'bool') if value is None else ('str',)

@@ -1,10 +1,10 @@
-"""Who hears whom in a graph, and who is deaf.
+"""Detection of nodes of a graph that no longer hear other nodes.
 
-With DDS it happens that a node runs and speaks, and no longer hears one or all of the others,
-for good: a process that is killed may leave shared memory in a state in which nothing gets
-through. So each node says every second whom it hears. Whoever gets this from all nodes
-(``sightplan up``) or from some of them (each node) compares it here. No ROS, and no clock but the
-one that is given.
+With DDS a node may run and publish, and yet stop hearing one or all other nodes for good: a
+process that is killed may leave shared memory in a state in which no message gets through. So
+each node publishes every second which nodes it hears. ``sightplan up`` receives these messages
+from all nodes, and a node from some; both compare them here. This module uses neither ROS nor
+any clock but the given one.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 PERIOD_S = 1.0
-"""So often a node says that it is there, and whom it hears [s]."""
+"""Period of a node's presence messages, which name the nodes that it hears [s]."""
 HEARD_S = 5.0
-"""Whose heartbeat is older is not heard just now [s]."""
+"""Age of a node's last heartbeat above which the node counts as not heard now [s]."""
 LOST_S = 20.0
-"""Who is there and is not heard for so long will not be heard any more [s].
+"""A present node that is not heard for this long is taken as lost for good [s].
 
 Nodes that were just started find each other within 3 s, on a very busy computer within 10 s."""
 
@@ -29,9 +29,9 @@ class Lost:
     """A node that does not hear another one, though both are there.
 
     Attributes:
-        listener: does not hear.
-        speaker: is not heard.
-        for_s: since when [s].
+        listener: name of the node that does not hear.
+        speaker: name of the node that is not heard.
+        for_s: duration [s].
     """
 
     listener: str
@@ -43,29 +43,29 @@ class Lost:
 
 
 class Hearing:
-    """Who hears whom, as nodes say it.
+    """A record of which nodes hear which, by the nodes' presence messages. Not thread-safe.
 
-    There is who has said something within HEARD_S, and whom one of these hears. Not thread-safe.
+    A node is present if it sent a message within HEARD_S, or if such a node hears it.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Nobody is there; ``clock`` counts seconds."""
+        """Begin without nodes; ``clock`` counts seconds."""
         self._clock = clock
         self._said: dict[str, tuple[float, frozenset[str]]] = {}
         self._since: dict[tuple[str, str], float] = {}
 
     def note(self, node: str, hears: Collection[str]) -> None:
-        """A node says just now whom it hears."""
+        """Record a node's presence message, received now, with the nodes that it hears."""
         self._said[node] = self._clock(), frozenset(hears)
         self._look()
 
     def forget(self, node: str) -> None:
-        """A node has ended; if there is one of this name again, it is a new one."""
+        """Forget a node that has ended; a later node of the same name is a new one."""
         self._said.pop(node, None)
         self._since = {pair: at for pair, at in self._since.items() if node not in pair}
 
     def table(self) -> dict[str, frozenset[str]]:
-        """Whom each node hears that has said so within HEARD_S."""
+        """Return the nodes that each node hears, for nodes with a message within HEARD_S."""
         now = self._clock()
         return {node: hears for node, (at, hears) in self._said.items() if now - at <= HEARD_S}
 
@@ -75,16 +75,19 @@ class Hearing:
         return sorted(node for node, (at, _) in self._said.items() if now - at > age_s)
 
     def missing(self) -> list[Lost]:
-        """Who does not hear whom now, sorted; it may still come."""
+        """Return the pairs of present nodes whose listener does not hear the speaker now, sorted.
+
+        Such a pair may still recover.
+        """
         now = self._look()
         return sorted(Lost(*pair, now - at) for pair, at in self._since.items())
 
     def lost(self) -> list[Lost]:
-        """Who has not heard whom for LOST_S, sorted."""
+        """Return the pairs whose listener has not heard the speaker for LOST_S, sorted."""
         return [one for one in self.missing() if one.for_s >= LOST_S]
 
     def _look(self) -> float:
-        """Note since when somebody does not hear another one; returns the time."""
+        """Update since when each listener does not hear a speaker; return the time now [s]."""
         now, table = self._clock(), self.table()
         there = set(table).union(*table.values())
         missing = {(listener, speaker) for listener, hears in table.items()
@@ -95,16 +98,16 @@ class Hearing:
 
 def deaf(lost: Iterable[Lost], restarted: Mapping[str, int] | None = None,
          fixed: Collection[str] = ()) -> str:
-    """Which node to restart so that most of what is lost comes back.
+    """Return the node to restart so that most lost pairs come back.
 
-    That is the one that takes part in most of it, as the one that hears or is not heard: who is
-    deaf hears nobody, and who cannot be heard is heard by nobody. Where several do, it is who was
-    restarted less often, since that has not helped; then one that may be restarted; then who
-    hears less; then the first by name.
+    That is the node in the most lost pairs, as listener or speaker: a deaf node hears nobody, and
+    a mute node is heard by nobody. Ties go to the node that was restarted less often, since
+    restarts have not helped the others; then to one that may be restarted; then to the one that
+    hears fewer nodes; then to the first by name.
 
     Args:
-        lost: at least one.
-        restarted: how often each node was restarted.
+        lost: at least one lost pair.
+        restarted: number of restarts of each node.
         fixed: nodes that must not be restarted.
     """
     lost = list(lost)
@@ -118,7 +121,7 @@ def deaf(lost: Iterable[Lost], restarted: Mapping[str, int] | None = None,
 
 
 def in_words(node: str, lost: Iterable[Lost]) -> str:
-    """What is lost of a node: whom it does not hear, and who does not hear it."""
+    """Return in words which nodes a node does not hear, and which do not hear it."""
     lost = list(lost)
     unheard = [one.speaker for one in lost if one.listener == node]
     unhearing = [one.listener for one in lost if one.speaker == node]

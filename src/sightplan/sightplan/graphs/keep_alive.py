@@ -24,19 +24,19 @@ from sightplan.graphs.keeping import PIPE_VARIABLE, SILENT_S, Keeper, Pipe
 from sightplan.graphs.up import Layer, Verdict, clean_shared_memory
 
 KEEP_ALIVE_VARIABLE = 'SIGHTPLAN_KEEP_ALIVE'
-"""Set where nodes are to say whom they hear."""
+"""Environment variable that is set where nodes report which nodes they hear."""
 _LISTENER = 'sightplan_nodes.health'
 _LISTEN_S = 60.0
-"""Limit for that program, which takes some 6 s [s]."""
+"""Time limit of the listening program, which takes some 6 s [s]."""
 _END_S = 4.0
-"""Limit for it to end once it is asked to [s]."""
+"""Time limit for the listening program to end once it is asked to [s]."""
 
 
 class KeepAlive(Layer):
     """Finds the nodes of a graph that are deaf, by what they say; a context manager."""
 
     def __init__(self, graph: Graph) -> None:
-        """Nobody has said anything; ``graph``: with the nodes that others start, too."""
+        """Begin without messages; ``graph`` includes the nodes that other launchers start."""
         self._keeper = Keeper({node.full_name: node.restarts for node in graph.nodes})
         self._pipe = Pipe(self._keeper)
         self.environment = {KEEP_ALIVE_VARIABLE: '1', PIPE_VARIABLE: str(self._pipe.writing)}
@@ -58,7 +58,7 @@ class KeepAlive(Layer):
         self._of_nodes, self._say, self._tell = environment, say, tell
 
     def started(self, node: str, pid: int) -> None:
-        """A node was started, perhaps again: what was said before is of another process."""
+        """Take a node that was started, perhaps again; forget messages of its earlier process."""
         self._keeper.started(node, pid)
         self._whole = False
 
@@ -94,7 +94,7 @@ class KeepAlive(Layer):
         self._listener = None
 
     def _listen_beside(self) -> None:
-        """Hear, for a node that hears nobody, whether others are there."""
+        """Listen, beside a node that hears no other, for other nodes."""
         if self._listener is None:
             if self._keeper.alone():
                 try:
@@ -117,7 +117,7 @@ class KeepAlive(Layer):
             self._cannot_listen(f'it took longer than {_LISTEN_S:.0f} s')
 
     def _cannot_listen(self, why: str) -> None:
-        """Say once that nobody hears, for a node that hears nobody, whether others are there."""
+        """Print once that the listening beside a node that hears no other failed."""
         if not self._said_it_cannot:
             self._say('a node hears nobody, and whether it is deaf cannot be found out (python -m '
                       f'{_LISTENER} --hears): {why}')

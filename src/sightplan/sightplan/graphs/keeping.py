@@ -1,9 +1,9 @@
-"""Keeps a graph whole: finds nodes that are deaf, by what all nodes say, and whom to restart.
+"""Keep a graph whole: find deaf nodes by the messages of all nodes, and decide which to restart.
 
-Nodes say it through a pipe of their launcher, besides in their heartbeats: the pipe is there
-whatever becomes of DDS. Of nodes that another launcher keeps (a container each) they pass on what
-these say. A node that hears nobody can pass nothing on; then a process beside it listens. The
-launcher (``up``) restarts or ends; here it is decided.
+Nodes send their messages in heartbeats and through a pipe of their launcher, which works whatever
+becomes of DDS. They pass on the messages of nodes that another launcher keeps (a container each).
+A node that hears no other can pass nothing on; then a second process listens beside it. This
+module decides; the launcher (``up``) restarts the node or ends the graph.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from sightplan.graphs.hearing import Hearing, Lost, deaf, in_words
 from sightplan.graphs.up import Verdict
 
 PIPE_VARIABLE = 'SIGHTPLAN_KEEPER_FD'
-"""Tells a node the pipe (a file descriptor) into which it writes whom it hears."""
+"""Variable with the file descriptor of the pipe into which a node writes which nodes it hears."""
 RESTARTS = 3
-"""So often a node is restarted because it is deaf; then the graph ends."""
+"""Number of restarts of a deaf node, after which the graph ends."""
 SILENT_S = 30.0
-"""A node that says nothing for so long hangs, or gets no processor time [s]."""
+"""A node that sends no message for this long hangs, or gets no processor time [s]."""
 _LISTEN_AGAIN_S = 600.0
-"""At least so often somebody listens beside a node that hears nobody [s]."""
+"""The longest time between two checks beside a node that hears nobody [s]."""
 _LONGEST = 4096  # bytes of one message, which the kernel does not mix with others
 
 
 class Keeper:
-    """Compares what the nodes of a graph hear. Thread-safe."""
+    """Compares the lists of nodes that each node of a graph hears. Thread-safe."""
 
     def __init__(self, may_restart: Mapping[str, bool],
                  clock: Callable[[], float] = time.monotonic) -> None:
-        """Nobody has said anything.
+        """Begin without messages.
 
         Args:
-            may_restart: of each node, by its full name, whether it may be restarted; also of
-                those that another launcher has started.
+            may_restart: whether a node may be restarted, by its full name, also for nodes of
+                another launcher.
             clock: counts seconds.
         """
         self._may_restart, self._clock = may_restart, clock
@@ -56,16 +56,16 @@ class Keeper:
         self._beside_since = 0.0
 
     def started(self, node: str, pid: int) -> None:
-        """A node was started, perhaps again: what was said before is of another process."""
+        """Take a node that was started, perhaps again; forget messages of its earlier process."""
         with self._lock:
             self._pids[node] = pid
             self._hearing.forget(node)
             self._not_alone()
 
     def read(self, line: bytes) -> None:
-        """Take what a node has written.
+        """Take a line that a node wrote to the pipe.
 
-        What is no such thing, or of an earlier process, is dropped.
+        A malformed line, or one of an earlier process, is dropped.
         """
         with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
             said = json.loads(line)
@@ -83,22 +83,23 @@ class Keeper:
                         self._hearing.note(name, others[name])
 
     def whole(self) -> bool:
-        """Whether all nodes have said whom they hear, and hear each other."""
+        """Return whether all nodes have sent a message, and hear each other."""
         with self._lock:
             table = self._hearing.table()
             return all(node in table and self._pids.keys() <= table[node] | {node}
                        for node in self._pids)
 
     def stale_nodes(self) -> list[str]:
-        """Nodes that said whom they hear, and have said nothing for SILENT_S."""
+        """Return the nodes of this launcher whose last message is older than SILENT_S."""
         with self._lock:
             return [node for node in self._hearing.stale_nodes(SILENT_S) if node in self._pids]
 
     def alone(self) -> bool:
-        """Whether somebody has to listen beside the only node that is kept here.
+        """Return whether a second process should listen beside the only node that is kept here.
 
-        That is so when it has heard nobody of the graph for long: the others may be gone, or the
-        cable out, or it is deaf. It is said once, and again after twice the time.
+        That is so when the node has heard no other node for long: the others may be gone, the
+        cable may be out, or the node is deaf. The result is true once, then again after a longer
+        wait.
         """
         with self._lock:
             if len(self._pids) != 1 or len(self._may_restart) < 2 or self._alone_since is None:
@@ -110,10 +111,10 @@ class Keeper:
             return True
 
     def heard_beside(self, table: Mapping[str, Collection[str]]) -> None:
-        """Take whom a process on this computer hears that listened for the node.
+        """Record the messages that a second process on this computer heard beside the node.
 
         Args:
-            table: by node, whom that hears.
+            table: the nodes that each node hears, by its name.
         """
         with self._lock:
             if self._alone_since is None:  # it has heard somebody meanwhile, or was restarted
@@ -125,9 +126,9 @@ class Keeper:
             self._beside = there
 
     def verdict(self) -> Verdict | None:
-        """The node of this launcher that is deaf, if one is; one after another.
+        """Return a deaf node of this launcher, None if there is none; one node a call.
 
-        A restart is counted here.
+        A node that is to be restarted is counted as restarted.
         """
         with self._lock:
             node, lost = self._deaf()
@@ -145,7 +146,7 @@ class Keeper:
                            f'{RESTARTS})', True)
 
     def _not_alone(self) -> None:
-        """Somebody is heard. The lock is held."""
+        """Note that the only node hears another one. The caller holds the lock."""
         self._alone_since, self._listen_after_s, self._beside = None, hearing.LOST_S, {}
 
     def _deaf(self) -> tuple[str, list[Lost]]:
@@ -198,7 +199,7 @@ class Pipe:
 
 
 def _is_pipe(descriptor: int) -> bool:
-    """Whether it is open and a pipe: of a process that did not inherit it it may be anything."""
+    """Return whether a descriptor is an open pipe; one that was not inherited may be any file."""
     try:
         return stat.S_ISFIFO(os.fstat(descriptor).st_mode)
     except OSError:
@@ -214,12 +215,12 @@ class Reporter:
         self._pipe = int(given) if given.isdecimal() and _is_pipe(int(given)) else None
 
     def tell(self, node: str, hears: list[str], others: Mapping[str, Collection[str]]) -> None:
-        """Say whom a node of this process hears; what does not get through is dropped.
+        """Write to the pipe which nodes a node of this process hears; failed writes are dropped.
 
         Args:
-            node: its full name.
-            hears: whom it hears.
-            others: whom those hear, as they say.
+            node: full name of the node.
+            hears: names of the nodes that it hears.
+            others: names of the nodes that each of these hears, by their own messages.
         """
         if self._pipe is None:
             return

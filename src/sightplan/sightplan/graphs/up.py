@@ -40,7 +40,7 @@ from sightplan.model import (
 DONE, FAILED, USAGE = 0, 1, 2
 
 PARENT_VARIABLE = 'SIGHTPLAN_PARENT_PID'
-"""Tells a node whose end must be its own, too."""
+"""Variable with the process id at whose end a node ends, too."""
 
 PROFILE = 'fastdds_loopback.xml'
 _PROFILE_VARIABLES = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE')
@@ -92,9 +92,9 @@ def graph_environment(environ: Mapping[str, str], stack: contextlib.ExitStack) -
 
 
 def transport_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What must be set so that a graph stays on this machine and loses no image.
+    """Return the variables to set so that a graph stays on this machine and loses no image.
 
-    ROS's defaults do neither: see the profile. Nothing is changed where the user has chosen.
+    ROS's defaults do neither: see the profile. The result is empty where the user has chosen.
 
     Raises:
         InfrastructureError: the profile is missing. Going on without it would multicast to the
@@ -120,10 +120,10 @@ def transport_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def reserved_domain() -> Iterator[int]:
-    """A ROS domain that no other graph on this machine uses, for as long as the context lasts.
+    """Reserve a ROS domain that no other graph on this machine uses, while the context lasts.
 
     Raises:
-        InfrastructureError: all are taken.
+        InfrastructureError: all domains are taken.
     """
     domains = list(_DOMAINS)
     start = random.randrange(len(domains))
@@ -141,13 +141,13 @@ def reserved_domain() -> Iterator[int]:
 
 @contextlib.contextmanager
 def own_names(domain: int, names: Iterable[str]) -> Iterator[None]:
-    """The names of nodes in a ROS domain, which nobody else on this machine starts meanwhile.
+    """Reserve the names of nodes in a ROS domain on this machine while the context lasts.
 
     Two nodes of one name get each other's requests, and neither of two graphs works. A name is
-    held by an abstract socket to which nobody listens, and is free when its process is gone.
+    held by an abstract socket without listener, and is free when its process is gone.
 
     Raises:
-        BusyError: somebody has started such a node.
+        BusyError: another process has reserved one of the names.
     """
     with contextlib.ExitStack() as held:
         for name in names:
@@ -197,11 +197,11 @@ def check_enclave(full_name: str, environ: Mapping[str, str]) -> None:
 
 
 def refused_by_keys(error: Exception, environ: Mapping[str, str]) -> str:
-    """What to say when DDS did not let a node speak or listen where it wanted to; '' otherwise.
+    """Return the message for a node that DDS denied a topic or service; '' for other errors.
 
     Args:
-        error: of rclpy, while something of a node was made.
-        environ: with the variables of SROS 2.
+        error: error of rclpy while a part of a node was made.
+        environ: environment with the variables of SROS 2.
     """
     if environ.get(SECURITY) != 'true' or not _REFUSAL.search(str(error)):
         return ''
@@ -243,13 +243,13 @@ def _executable(node: NodeSpec) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class GraphEnd:
-    """How a graph ended.
+    """The end of a graph.
 
     Attributes:
         code: exit code: that of the node that ends the graph, else 1.
         ended_by: name of the node that ended first; '' if a signal came.
-        reason: what happened to it.
-        ros_domain_id: where the graph ran.
+        reason: what happened to that node.
+        ros_domain_id: ROS domain in which the graph ran.
     """
 
     code: int
@@ -274,7 +274,7 @@ class Verdict:
 
 
 class Layer:
-    """What may watch over the nodes of a graph while it runs; this one does nothing.
+    """A watcher over the nodes of a running graph; this one does nothing.
 
     Attributes:
         environment: variables that nodes are given.
@@ -286,23 +286,23 @@ class Layer:
 
     def begin(self, environment: Mapping[str, str], say: Callable[[str], None],
               tell: Callable[[dict[str, Any]], None]) -> None:
-        """The graph begins.
+        """Begin to watch a graph that starts.
 
         Args:
-            environment: of its nodes.
+            environment: environment of its nodes.
             say: prints a line for people.
-            tell: is given what happens, see ``run_graph``.
+            tell: receives events, see ``run_graph``.
         """
 
     def started(self, node: str, pid: int) -> None:
-        """A node was started, perhaps again."""
+        """Take the process id of a node that was started, perhaps again."""
 
     def check(self) -> Verdict | None:
-        """What is to be done now; asked about twice a second."""
+        """Return a useless node, None if there is none; called about twice a second."""
         return None
 
     def pause(self) -> None:
-        """End what runs beside the nodes: one is restarted, or the graph ends."""
+        """End what runs beside the nodes, since a node is restarted or the graph ends."""
 
 
 def run_graph(graph: Graph, values: Mapping[str, Value], revive: bool = False,
@@ -339,7 +339,7 @@ def run_graph(graph: Graph, values: Mapping[str, Value], revive: bool = False,
 
 @dataclass
 class _Process:
-    """One node's process."""
+    """The process of a node."""
 
     spec: NodeSpec
     popen: subprocess.Popen[bytes]
@@ -359,7 +359,7 @@ class _Process:
 
 
 class _Run:
-    """One run of a graph, from start to end."""
+    """A run of a graph, from start to end."""
 
     def __init__(self, graph: Graph, commands: Sequence[Sequence[str]],
                  environment: Mapping[str, str], layer: Layer, revive: bool,
@@ -502,7 +502,7 @@ class _Run:
             self._wake.clear()
 
     def _heed(self) -> bool:
-        """Do what the layer wants; False: the graph has to end."""
+        """Carry out the layer's verdict; return False if the graph has to end."""
         verdict = self._layer.check()
         if verdict is None:
             return True
@@ -568,7 +568,7 @@ def _wait_for_end(processes: Sequence[_Process], limit_s: float) -> None:
 
 
 def describe_exit(code: int) -> str:
-    """What a process's return code means."""
+    """Return the meaning of a process's return code in words."""
     if code >= 0:
         return f'ended with exit code {code}'
     with contextlib.suppress(ValueError):

@@ -61,7 +61,7 @@ def reason_of(error: Exception, where: str) -> str:
 
 
 def with_ids(skipped: Iterable[Skipped]) -> list[Skipped]:
-    """File and reason alone; the reason begins with the id where there is one."""
+    """Return entries with file and reason alone; the reason begins with the id if there is one."""
     return [skip(one['file'], f'{one["id"]}: {one["reason"]}' if 'id' in one else one['reason'])
             for one in skipped]
 
@@ -72,7 +72,7 @@ def unusable_ids(skipped: Iterable[Skipped]) -> dict[str, str]:
 
 
 def nothing_usable(where: str, skipped: Sequence[Skipped], what: str) -> InputError:
-    """The error of data in which nothing can be used; ``what`` is one of it, such as ``item``."""
+    """Return the error of data without a usable entry; ``what`` names an entry: ``item``."""
     first = skipped[0] if skipped else None
     return InputError(f'{where}: holds not one {what} that can be used'
                       + (f'; of {len(skipped)} the first: {first["file"]}: {first["reason"]}'
@@ -83,10 +83,10 @@ def nothing_usable(where: str, skipped: Sequence[Skipped], what: str) -> InputEr
 
 
 def entries_of(path: Path, lists: bool = True) -> list[Entry]:
-    """The entries of a file: lines of JSON, or, of a ``.json`` file, those of one JSON list.
+    """Return the entries of a file: lines of JSON, or the elements of a ``.json`` file's list.
 
     Args:
-        path: of the file.
+        path: path of the file.
         lists: whether ``.json`` files hold a list; else they hold lines, too.
 
     Raises:
@@ -150,10 +150,10 @@ def below(text: str, name: str, where: str) -> PurePosixPath:
 
 
 def keep_new(found: dict[str, tuple[str, T]], name: str, where: str, one: T) -> None:
-    """Keep an answer by its id.
+    """Add an answer with its place to ``found`` by its id.
 
     Raises:
-        InputError: the id is there already; names both places.
+        InputError: ``found`` has the id already; names both places.
     """
     if name in found:
         raise InputError(f'{where}: id = {name!r} is there twice, first at {found[name][0]}; keep '

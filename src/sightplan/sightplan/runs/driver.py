@@ -44,15 +44,15 @@ def walk(items: Sequence[I], committed: Container[str],
     """Make and commit the items that are not committed yet, batch by batch.
 
     Args:
-        items: all that are specified, in order.
-        committed: ids of those that are done.
+        items: all items of the run, in order.
+        committed: ids of the items that are done.
         make: makes the lines of a batch; raises CancelledError if it was broken off, with the
             lines that were made before as its ``partial``.
-        commit: puts a line on disk.
-        cancelled: asked before each batch and handed to ``make``; once true, the walk ends.
-        began: is told the id of each item whose batch begins.
-        progress: is told each line that was committed.
-        batches: cuts the missing items into what is made at once.
+        commit: writes a line to disk.
+        cancelled: called before each batch and passed to ``make``; once true, the walk ends.
+        began: receives the id of each item whose batch begins.
+        progress: receives each line that was committed.
+        batches: cuts the missing items into batches.
 
     Raises:
         InfrastructureError: nothing more can be made or committed.

@@ -1,8 +1,8 @@
-"""Samples as methods get them: what is shown, under names that tell nothing.
+"""Samples as methods get them: only what is shown, under random names.
 
-A name of a sample or of its picture tells which one it is (``boards_3d/SGP_b_4_g_7_c1_12_c2_3``:
-the board of a file, 12 moves from its goal), so that somebody who has the data looks the answer
-up. And what loads a picture knows the scene that it shows. See ``model.sealing``.
+The original name of a sample or picture identifies it (``boards_3d/SGP_b_4_g_7_c1_12_c2_3``: the
+board of a file, 12 moves from its goal), so that the answer could be looked up in the data. The
+function that loads a picture may know the scene, too. See ``model.sealing``.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from sightplan.runs.samples import SamplePlan, read_reply
 
 
 class Handed:
-    """The samples of one batch at a time, and what was handed out in their place."""
+    """The samples of one batch at a time, and the copies that were handed out in their place."""
 
     def __init__(self, plan: SamplePlan) -> None:
-        """Nothing is handed out yet.
+        """Hand out nothing yet.
 
         Args:
-            plan: of the run whose samples they are.
+            plan: plan of the run whose samples are handed out.
         """
         self._plan = plan
         self._samples: dict[str, tuple[Sample, Sample]] = {}
@@ -36,16 +36,16 @@ class Handed:
         self._names: dict[str, str] = {}
 
     def hand_out(self, samples: Sequence[Sample]) -> list[Sample]:
-        """The same samples for a method, in their order; earlier ones are forgotten.
+        """Return the same samples for a method, in their order; earlier ones are forgotten.
 
-        Samples of one cluster still have one cluster, and one picture still has one name. What
-        is behind the options of a choice, and what decides, is left out.
+        Samples of one cluster still share a cluster, and a picture still has one name. The
+        subjects and properties of a choice are left out.
         """
         self._samples, self._choices, self._names = {}, {}, {}
         return [self._hand(sample, sample.id) for sample in samples]
 
     def _hand(self, sample: Sample, name: str) -> Sample:
-        """A sample for a method; it is called anew for each name."""
+        """Return a sample for a method, under a new name."""
         given = dataclasses.replace(
             sample, id=self._anew('sample', name), cluster=self._anew('cluster', sample.cluster),
             parts=tuple(self._picture(part) if isinstance(part, Picture) else part
@@ -65,25 +65,25 @@ class Handed:
                        Sealed(part.load_depth) if part.load_depth else None, part.camera)
 
     def _choice(self, choice: Choice) -> Choice:
-        """The same options, with subjects that only tell which choice it is."""
+        """Return a choice of the same options whose random subjects only identify it."""
         subjects = tuple(f'subject {secrets.token_hex(8)}' for _ in choice.options)
         self._choices[subjects] = choice
         return Choice(choice.options, subjects)
 
     def choice(self, subjects: tuple[str, ...]) -> Choice | None:
-        """The choice that was handed out with these subjects; None if there was none."""
+        """Return the original of the choice that was handed out with these subjects, or None."""
         return self._choices.get(subjects)
 
     def shown(self, sample: Sample, swap: bool, neutral: bool) -> Sample:
-        """A sample of the batch in another way, for a method; see ``SamplePlan.shown``."""
+        """Return a sample of the batch shown in another way, see ``SamplePlan.shown``."""
         return self._hand(self._plan.shown(sample, swap, neutral),
                           f'{sample.id} swap={swap} neutral={neutral}')
 
     def real(self, given: Sample) -> Sample:
-        """The sample that was handed out as ``given``, or that a method made something else of.
+        """Return the original of a handed-out sample, with the changes that a method made to it.
 
         Raises:
-            InputError: it is none of the batch.
+            InputError: the sample is none of the batch.
         """
         if given.id not in self._samples:
             raise InputError('the method gave a sample back that it was not handed for this batch')

@@ -33,15 +33,15 @@ from sightplan.vlm.api import backend_content, backend_settings
 
 def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
              pairs: Sequence[tuple[str, Problem]], model: str | None) -> dict[str, Any]:
-    """All that changes results: a resumed run must agree in it. Plain JSON data.
+    """Return all that changes results, as plain JSON data; a resumed run must agree with it.
 
     Args:
-        settings: of the run.
-        suite: of the run, None for none.
-        domain: of the run.
-        pairs: all problems of the run.
+        settings: settings of the run.
+        suite: suite of the run, None for none.
+        domain: domain of the run.
+        pairs: all problems of the run, with their splits.
         model: exact name of the model that answers, '' for none; None: it is not loaded yet, and
-            the rest is wanted.
+            the rest of the identity is wanted.
 
     Raises:
         InputError: a setting of the method or a file that it reads is wrong, its calibration
@@ -80,7 +80,7 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
 
 
 def problems_sha256(domain: Domain, pairs: Sequence[tuple[str, Problem]]) -> str:
-    """Hash of (split, problem) pairs, as the identity of a run has it."""
+    """Return the hash of (split, problem) pairs in the identity of a run."""
     key = (domain.folder, domain.pddl, *((split, id(problem)) for split, problem in pairs))
     if (kept := _HASHES.get(key)) is not None:
         return kept[1]

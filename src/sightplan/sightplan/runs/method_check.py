@@ -61,7 +61,7 @@ def check_method(settings: RunSettings, domain: Domain) -> Any:
 
 
 def draws_pictures(world: object) -> bool:
-    """Whether there is anything to be seen in a world's pictures."""
+    """Return whether a world shows pictures."""
     return not isinstance(world, DrawingWorld) or world.pictures
 
 

@@ -90,15 +90,15 @@ def score_predictions(suite: Suite, data: Path | None, predictions: Path) -> dic
 
 
 def _loaded(suite: Suite, data: Path | None) -> list[Samples]:
-    """All samples of a suite, of a folder of data if one is given."""
+    """Return all samples of a suite, those of a folder of data if one is given."""
     return load_samples(suite, ALL_SPLITS, {} if data is None else {'data': str(data)})
 
 
 def _problems(suite: Suite, data: Path | None) -> Mapping[str, tuple[Domain, Problem]]:
-    """All problems of a folder of data.
+    """Return domain and problem of all episodes in a folder of data.
 
     Raises:
-        InputError: none is given, or not one problem can be used.
+        InputError: no folder is given, or it has no usable problem.
     """
     if data is None:
         raise InputError(f'suite {suite.name} has episodes: give the folder of their problems '

@@ -14,7 +14,7 @@ from sightplan.model.reading import Record, read_file
 
 
 class Published(Record):
-    """One published number.
+    """A number that a paper published.
 
     Attributes:
         where: the settings that matter of domain, method, split and failure_probability.
@@ -119,7 +119,7 @@ class PublishedNumbers:
 
     @functools.cached_property
     def _numbers(self) -> dict[tuple[str | None, str, frozenset[Any]], Published]:
-        """Rows by model, measure and what they are of; of equal ones the first counts."""
+        """The rows by model, measure and settings; the first of equal rows counts."""
         found: dict[tuple[str | None, str, frozenset[Any]], Published] = {}
         for row in self._rows:
             found.setdefault((row.model, row.measure, frozenset(row.where.items())), row)
@@ -127,7 +127,7 @@ class PublishedNumbers:
 
     @functools.cached_property
     def _names(self) -> dict[str, str]:
-        """The paper's names of models by the keys (``_model_key``) of all that they are called."""
+        """The paper's names of models by the keys (``_model_key``) of all their names."""
         found = {_model_key(row.model): row.model for row in self._rows}
         aliases = {alias: found[_model_key(name)] for alias, name in self._file.aliases.items()
                    if _model_key(name) in found}
@@ -136,5 +136,5 @@ class PublishedNumbers:
 
 
 def _model_key(name: str) -> str:
-    """The name of a model without what tells no models apart: case, and signs between words."""
+    """Return a model's name without case and signs between words, which distinguish no models."""
     return re.sub(r'[\s_-]+', '-', name.strip().lower())

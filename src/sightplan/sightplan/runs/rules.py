@@ -88,13 +88,13 @@ Each is called with the settings of the run, its suite, domain and split, and gi
 
 def of_run(settings: RunSettings, suite: Suite | None, domain: str, splits: Iterable[str],
            ) -> dict[str, dict[str, Any]]:
-    """All rules of a run, by name and split, as its identity has them.
+    """Return all rules of a run by name and split, as in the identity of the run.
 
     Args:
-        settings: of the run.
-        suite: that the run belongs to, None for none.
+        settings: settings of the run.
+        suite: suite that the run belongs to, None for none.
         domain: name of the domain.
-        splits: of the run's episodes; '' for problems of one's own, which is written "-".
+        splits: splits of the run's episodes; '' for problems of one's own, written as "-".
     """
     return {name: {split or '-': rule(settings, suite, domain, split) for split in splits}
             for name, rule in RULES.items()}

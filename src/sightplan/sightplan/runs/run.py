@@ -120,13 +120,13 @@ def make_work(settings: RunSettings, *, backend: Model | None = None, **parts: A
 
 
 class OpenRun:
-    """A run directory that is open, with all that its items need. Use as a context manager.
+    """An open run directory, with all that its items need. Use as a context manager.
 
     Attributes:
-        settings: with ``out`` filled in.
-        work: what makes its items.
+        settings: settings of the run, with ``out`` filled in.
+        work: the work that makes its items.
         store: its directory.
-        done: ids that were committed when it was opened.
+        done: ids of the items that were committed when it was opened.
     """
 
     def __init__(self, settings: RunSettings, *, world: World | None = None,
@@ -182,7 +182,7 @@ class OpenRun:
         self.close()
 
     def close(self) -> None:
-        """Let go of the directory, and end what was started for it."""
+        """Unlock the directory, and end all that was started for the run."""
         self._stack.close()
 
     def walk(self, items: Sequence[Item] | None = None, *,
@@ -195,8 +195,8 @@ class OpenRun:
         Args:
             items: some of ``work.plan.items``, in the order in which to make them; None: all.
             cancelled: once true, the current batch is broken off.
-            began: is told the id of each item whose batch begins.
-            progress: is told each line that was made.
+            began: receives the id of each item whose batch begins.
+            progress: receives each line that was made.
             keep: whether to commit a line.
         """
         with self.store.locked() as there:
@@ -222,7 +222,7 @@ class OpenRun:
         return lines
 
     def commit(self, line: Line) -> bool:
-        """Put a line on disk; False if another process of the same command was faster.
+        """Write a line to disk; return False if another process of the command wrote it before.
 
         Raises:
             InfrastructureError: it could not be written.
@@ -274,11 +274,11 @@ def default_out(settings: RunSettings) -> str:
 
 
 class _Spending:
-    """Keeps in ``run.json`` what all sessions of a run spent on a backend that has caps.
+    """Keeps in ``run.json`` the spending of all sessions of a run on a backend that has caps.
 
-    That is more than the lines of the items tell: what was spent on items that were broken
-    off, or ended in an error and were repeated, is in it. What other processes spend on the run
-    at the same time counts from one batch to the next.
+    Beyond the lines of the items it includes the spending on items that were broken off, or that
+    ended in an error and were repeated. Spending of other processes on the run counts from one
+    batch to the next.
     """
 
     def __init__(self, store: RunStore, backend: Model | None) -> None:
@@ -289,12 +289,12 @@ class _Spending:
         self.note()
 
     def begin(self) -> None:
-        """Tell the backend what others have spent, towards its cap."""
+        """Add the spending of other processes to the backend's spending towards its cap."""
         if self._backend is not None:
             carry_over(self._backend, self._read() - self._noted)
 
     def note(self) -> None:
-        """Put on disk what was spent since the last time."""
+        """Write the spending since the last call to disk."""
         if self._backend is None or self._backend.usage is None:
             return
         usage = self._backend.usage

@@ -21,7 +21,7 @@ MOST_OF_A_CAUSE = 3
 
 
 class SamplePictures:
-    """Writes ``failures/<sample>.png`` for samples whose answer is a place that is wrong.
+    """Writes ``failures/<sample>.png`` for samples whose answer is a wrong place.
 
     Nothing is drawn where the package that draws (``sightplan_report``) is not installed.
     """

@@ -122,7 +122,7 @@ class SampleTools:
         return self._planner.plan(task, settings.planner_timeout_s)
 
     def limit_s(self, query: Query[Any] | None = None) -> float | None:
-        """The run's time limit of a query [s]; None: of what is no yes/no question."""
+        """Return the time limit of a query [s]; None stands for any but a yes/no question."""
         settings = self._plan.settings
         return (settings.grounder_timeout_s if isinstance(query, YesNo)
                 else settings.propose_timeout_s)
@@ -173,7 +173,7 @@ class SampleTools:
         return ([one for one in same if asks_yes_no(one)] if yes_no else []) or same or self._batch
 
     def _whole(self, query: Query[Any]) -> Query[Any]:
-        """A query with what a method is not handed: what is behind the options of a choice."""
+        """Return a query with the subjects and properties of its choice, hidden from methods."""
         if not isinstance(query, Choose) or (
                 choice := self._handed.choice(query.subjects)) is None:
             return query

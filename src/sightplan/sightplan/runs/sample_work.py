@@ -238,7 +238,7 @@ class SampleRunner:
         return random_reply(self._suite, sample, self._settings.seed)
 
     def before(self, line: Line) -> None:
-        """Keep a picture of a sample that went wrong, of a few of each cause."""
+        """Draw a picture of a sample that went wrong, for a few samples of each cause."""
         if self._pictures is not None:
             self._pictures.commit(line, self._items[line['id']])
 

@@ -102,7 +102,7 @@ def score_reply(suite: Suite, sample: Sample, truth: Any, reply: SampleReply) ->
 
 
 def truth_reply(suite: Suite, sample: Sample, truth: Any) -> SampleReply:
-    """The reply that says what is true (``Suite.write``).
+    """Return the true reply to a sample (``Suite.write``).
 
     A yes/no answer is certain, so that its probabilities are 1 and 0.
     """
@@ -129,12 +129,12 @@ class SamplePlan:
 
     Attributes:
         kind: ``samples``.
-        settings: of the run.
-        suite: that they belong to.
-        items: in order.
-        skipped: what cannot be used, and why.
-        notes: nothing.
-        clusters: the samples of each batch, by what they have in common.
+        settings: settings of the run.
+        suite: suite of the samples.
+        items: samples in order.
+        skipped: samples that cannot be used, and why.
+        notes: empty.
+        clusters: the samples of each batch, by the key ``shared``.
     """
 
     kind = SAMPLES
@@ -279,7 +279,7 @@ class SamplePlan:
         return identity
 
     def _wording(self, domain: Domain) -> str:
-        """Hash of the wording of a domain's questions, which may be the suite's own."""
+        """Return the hash of the wording of a domain's questions, which the suite may change."""
         asked = [sample.question for sample in self.items
                  if sample.domain == domain.reference and sample.question is not None]
         if all(question.text == domain.question(question.atom).text for question in asked):
@@ -292,7 +292,7 @@ def _hash_of(texts: Iterable[str]) -> str:
 
 
 NO_DOMAIN = 'no domain'
-"""Key of what the identity says of questions in words, in the place of a domain's name."""
+"""Key of questions in words in the identity, in place of a domain's name."""
 
 
 def _asks_for_text(sample: Sample) -> bool:

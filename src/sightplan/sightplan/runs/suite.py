@@ -125,7 +125,7 @@ class Suite(Protocol):
                          f'{type(self).__name__}')
 
     def check(self, data: Path) -> CheckReport:
-        """Count what is in a folder of data, and say what of it cannot be used.
+        """Count the usable entries in a folder of data, and list the unusable ones.
 
         Raises:
             InputError: there is no such folder, or the suite has no folders of data.
@@ -196,13 +196,13 @@ class Suite(Protocol):
         return text.strip()
 
     def write(self, truth: Any, sample: Sample) -> str:
-        """The reply that says what is true; here yes or no, a text as it is, or JSON."""
+        """Return the true reply; by default Yes or No, a text as it is, or JSON."""
         if isinstance(truth, bool):
             return 'Yes' if truth else 'No'
         return truth if isinstance(truth, str) else json.dumps(truth)
 
     def guess(self, sample: Sample, rng: random.Random) -> str:
-        """A valid reply at random, each as likely; here yes or no.
+        """Return a random valid reply, each with the same probability; by default yes or no.
 
         Raises:
             InputError: the suite cannot guess.
@@ -237,7 +237,7 @@ class Suite(Protocol):
         return ()
 
     def measures(self, kind: str) -> tuple[Measure, ...]:
-        """Measures of its episodes or samples, exactly one of them primary.
+        """Return the measures of the suite's episodes or samples, exactly one of them primary.
 
         Args:
             kind: ``episodes`` or ``samples``.
@@ -286,11 +286,11 @@ class Suite(Protocol):
     # --- reporting ----------------------------------------------------------------------------
 
     def tables(self, runs: Iterable[Any]) -> Iterable[Any]:
-        """Tables of its own for a report (``report.tables.Table``), of runs of the suite."""
+        """Return the suite's tables about its runs in a report (``report.tables.Table``)."""
         return ()
 
     def figures(self, runs: Iterable[Any]) -> Iterable[Any]:
-        """Figures of its own for a report (``report.figures.Figure``), likewise."""
+        """Return the suite's figures about its runs in a report (``report.figures.Figure``)."""
         return ()
 
     # --- what follows from the above; nobody overrides it -------------------------------------
@@ -328,7 +328,7 @@ class Suite(Protocol):
         return self.domains[domain]
 
     def split_rules(self, domain: str, split: str) -> DomainRules:
-        """Rules for a domain, one of whose splits is given.
+        """Return the rules for a domain, after a check that ``split`` is a split of them.
 
         Raises:
             InputError: the suite has no such domain or split.
@@ -340,7 +340,7 @@ class Suite(Protocol):
         return rules
 
     def budget(self, domain: str, method: str, split: str) -> int:
-        """Actions per episode of a method on a split.
+        """Return the budget of actions per episode of a method on a split.
 
         Raises:
             InputError: the suite has no such domain or split.

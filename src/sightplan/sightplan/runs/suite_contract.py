@@ -22,11 +22,11 @@ from sightplan.runs.suite_parts import Samples, Unread
 from sightplan.runs.suite_rules import ALL_SAMPLES, SAMPLES
 
 _MOST_SAMPLES, _MOST_HOLLOW = 50, 3
-"""Samples of which pictures, truths and true replies are checked, and those of them to which
-replies without an answer are given: the first ones of each split."""
+"""Number of samples of each split whose pictures, truths and true replies are checked, and
+number of samples to which replies without an answer are given; the first ones count."""
 _NO_ANSWERS = ('', ' \n', '...', '{', '[[', 'null', 'NaN', '<answer></answer>', '\0', '🤖',
                'As a model, I cannot see.')
-"""Replies that answer no question."""
+"""Replies that contain no answer."""
 
 
 def violations(suite: Suite, options: Mapping[str, Any] | None = None) -> list[str]:
@@ -199,7 +199,7 @@ def _of_guess(suite: Suite, sample: Sample, truth: Any) -> Iterator[str]:
 
 def _scored(suite: Suite, sample: Sample, truth: Any, reply: SampleReply,
             ) -> tuple[dict[str, Any], list[str]]:
-    """The line of a reply, and what is wrong with its measures."""
+    """Return the line of a reply, and the errors in its measures."""
     found = score_reply(suite, sample, truth, reply)
     wrong = [f'sample {sample.id!r}: score() gives {name} = {value!r}, which is no finite number'
              for name, value in found['measures'].items()

@@ -1,4 +1,4 @@
-"""Finding suites: by entry points, ours like those of other packages, and by the path of one.
+"""Find suites by entry points of any package, and by their paths.
 
 An entry point of the group ``sightplan.suites`` names an object that is a ``Suite``
 (``my_pictures = my_package.my_pictures:suite``), or a package whose folder holds ``suite.yaml``. A

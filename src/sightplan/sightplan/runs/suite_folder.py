@@ -37,7 +37,7 @@ class FolderSuite(Suite):
     """A suite whose parts are files of a folder."""
 
     def __init__(self, folder: Folder, content: SuiteFile) -> None:
-        """Keep where its files are, and what ``suite.yaml`` says; ``read_suite`` makes one."""
+        """Store the folder and the content of ``suite.yaml``; ``read_suite`` makes a suite."""
         self._found = folder
         self.name, self.title, self.paper = folder.name, content.title, content.paper
         self.splits, self.domains = content.splits, content.domains

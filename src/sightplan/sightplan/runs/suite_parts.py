@@ -82,18 +82,18 @@ class Samples:
     """The samples of a split, as a suite makes or loads them.
 
     Attributes:
-        items: in order.
-        truth: from a sample's id to what is true, plain JSON data: for scoring and ``oracle``.
-        identity: what results depend on, such as the hash of the data; plain JSON data. Reports
+        items: the samples, in order.
+        truth: function from a sample's id to its truth, plain JSON; for scoring and ``oracle``.
+        identity: content that results depend on, such as the hash of the data; plain JSON. Reports
             put splits together that differ in their content alone (``sha256`` and the like, see
             ``report.conditions``); all else says how samples are shown, and tells runs apart.
-        skipped: what cannot be used, and why, for people.
+        skipped: the samples that cannot be used, and why, in words.
         truth_source: the state that a sample's question is about, for the backend
             ``noisy_oracle``; None where there is none.
-        mask_source: where things are in a sample's picture, for the backend ``noisy_locator``;
-            likewise.
-        preference_source: which of two subjects is the better one, for the backend
-            ``noisy_critic``; likewise.
+        mask_source: masks of the objects in a sample's picture, for the backend
+            ``noisy_locator``; None where there is none.
+        preference_source: the better one of two subjects, for the backend ``noisy_critic``; None
+            where there is none.
         shown: a sample of one choice between two, shown the other way round and under other
             names: called with the sample, whether to swap, and whether names shall mean nothing.
             None: its samples can be shown in one way only.
@@ -116,7 +116,7 @@ class Samples:
         Args:
             pairs: each sample, and what is true of it (plain JSON data).
             files: whose content results depend on, such as the pictures.
-            skipped: what cannot be used, and why, for people.
+            skipped: the samples that cannot be used, and why, in words.
 
         Raises:
             InputError: a file cannot be read.

@@ -28,11 +28,11 @@ _INCIDENTAL = ('seconds', 'seconds_per_episode', 'stage_seconds', 'usage', 'reas
 _MOST_REASONS = 5
 """Most reasons that a summary names: the most frequent ones."""
 OTHER_REASONS = 'other reasons'
-"""Begins the last entry of a summary's reasons, which counts those that are not named."""
+"""First words of the last entry of a summary's reasons, which counts the unnamed reasons."""
 
 
 def measures_of(suite: Suite | None, kind: str = EPISODES) -> tuple[Measure, ...]:
-    """A suite's measures of episodes or of samples; without a suite those of every episode."""
+    """Return a suite's measures of episodes or samples; without a suite those of all episodes."""
     return EPISODE_MEASURES if suite is None else suite.measures(kind)
 
 
@@ -170,7 +170,7 @@ def why_useless(summary: Mapping[str, Any]) -> str:
 
 
 def counted_reasons(reasons: Mapping[str, int]) -> str:
-    """Reasons with their counts, for people; '' for none."""
+    """Return reasons with their counts in words; '' for none."""
     return '; '.join(f'{count} x {why}' for why, count in reasons.items())
 
 

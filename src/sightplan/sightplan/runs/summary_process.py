@@ -39,11 +39,11 @@ def summarise_run(store: RunStore, more: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def summarise_apart(folder: Path, more: Mapping[str, Any], limit_s: float) -> dict[str, Any]:
-    """The same by a process of its own.
+    """Write and return the summary of a run by a separate process.
 
     Args:
         folder: the run directory.
-        more: what else the summary says.
+        more: further content of the summary.
         limit_s: how long to wait [s]. A process that takes longer goes on by itself, and writes
             the summary when it is done.
 

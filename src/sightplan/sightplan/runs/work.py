@@ -20,7 +20,7 @@ Line = dict[str, Any]
 
 
 class Item(Protocol):
-    """An episode or a sample: what a run walks over."""
+    """An item of a run: an episode or a sample."""
 
     @property
     def id(self) -> str:
@@ -52,7 +52,7 @@ class Plan(Protocol):
 
     @property
     def items(self) -> Sequence[Any]:
-        """All of the run, in order."""
+        """All items of the run, in order."""
 
     @property
     def skipped(self) -> Sequence[str]:
@@ -70,11 +70,11 @@ class Plan(Protocol):
         """
 
     def identity(self, model: str | None) -> dict[str, Any]:
-        """All that changes results: a resumed run must agree in it. Plain JSON data.
+        """Return all that changes results, as plain JSON data; a resumed run must agree with it.
 
         Args:
             model: exact name of the model that answers, '' for none; None: it is not loaded yet,
-                and the rest is wanted.
+                and the rest of the identity is wanted.
 
         Raises:
             InputError: something it depends on cannot be read.
@@ -82,7 +82,7 @@ class Plan(Protocol):
 
 
 class Runner(Protocol):
-    """Makes the lines of items of one kind: what is particular about episodes or samples."""
+    """Makes the lines of results of items of one kind, episodes or samples."""
 
     @property
     def plan(self) -> Plan:
@@ -97,7 +97,7 @@ class Runner(Protocol):
         """
 
     def load(self, options: dict[str, Any], given: Model | None, stack: ExitStack) -> Model:
-        """The model that answers.
+        """Return the model that answers.
 
         Args:
             options: of the backend, see ``Plan.model_options``.
@@ -113,7 +113,7 @@ class Runner(Protocol):
         """Return the record of this start besides time, provenance and settings."""
 
     def begin(self, store: RunStore, backend: Model | None, stack: ExitStack) -> None:
-        """The run is open: begin what else is written to its directory.
+        """Begin all other files that are written to the directory of an open run.
 
         Args:
             store: the run.
@@ -122,9 +122,9 @@ class Runner(Protocol):
         """
 
     def batches(self, missing: Sequence[Any]) -> Iterable[Sequence[Any]]:
-        """The items that are missing, in order, cut into what is made at once.
+        """Return the missing items in order, cut into batches.
 
-        That is one episode, or as many samples as one request takes.
+        A batch is one episode, or as many samples as one request takes.
         """
 
     def make(self, batch: Sequence[Any], cancelled: Callable[[], bool]) -> Sequence[Line]:
@@ -176,7 +176,7 @@ class Work:
         return self.runner.session()
 
     def begin(self, store: RunStore) -> None:
-        """The run is open: begin what else is written to its directory."""
+        """Begin all other files that are written to the directory of an open run."""
         settings, backend = self.plan.settings, self.backend
         if backend is not None and (settings.record or settings.record_images):
             backend = closing(self._stack, recording.Recorded(
@@ -220,11 +220,11 @@ def closing(stack: ExitStack, thing: T) -> T:
 
 
 class Silent:
-    """Progress that nobody sees."""
+    """A progress receiver that shows nothing."""
 
     def started(self, out: Path, done: Sequence[Mapping[str, Any]], total: int,
                 skipped: Sequence[str]) -> None:
-        """Say nothing."""
+        """Show nothing."""
 
     def item(self, line: Mapping[str, Any]) -> None:
-        """Say nothing."""
+        """Show nothing."""

@@ -15,10 +15,10 @@ class Batch:
     """Items for a worker to make.
 
     Attributes:
-        name: of the run.
-        settings: of the run.
-        items: their ids, in the order in which to make them.
-        last: ids of those that are not tried again: they are committed even if they end in an
+        name: name of the run.
+        settings: settings of the run.
+        items: ids of the items, in the order in which to make them.
+        last: ids of the items that are not tried again: they are committed even if they end in an
             error.
         command: id of the command that wants them.
         lock: the sweep's lock file.
@@ -38,12 +38,12 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a batch.
+    """The outcome of a batch.
 
     Attributes:
         made: ids of the items that are over: committed, or in ``errors``, or both.
-        errors: id to error of those that could not be scored; after one of them the batch ends.
-        error: what kept the others from being made, '' for nothing.
+        errors: id to error of the items that could not be scored; the batch ends after the first.
+        error: what kept the other items from being made, '' for nothing.
         lasting: whether trying again cannot help.
         stopped_by: why the run stopped itself, as at a spending cap, or why no run can go on, as
             on a full disk; '' if neither.

@@ -22,10 +22,10 @@ INDEX = 'index.yaml'
 
 
 def calibration_runs(out: Path, calibration: Calibration) -> list[RunSettings]:
-    """The runs whose answers a calibration is learned from; their problems are written first.
+    """Write the problems of a calibration, and return the runs from which it is learned.
 
-    The problems are none of any split: they are drawn from other seeds, and one that a split
-    has all the same is left out.
+    No split has these problems: they are drawn from other seeds, and a problem that a split has,
+    too, is left out.
 
     Raises:
         InputError: the domain has no generator, or no such split.

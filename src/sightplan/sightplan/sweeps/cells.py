@@ -64,9 +64,9 @@ _ABOUT_QUESTIONS = ('answers', 'grounder_timeout_s', 'calibration')
 _ABOUT_PROPOSALS = ('propose_timeout_s',)
 _OF_PROBLEMS = ('split', 'problems', 'max_actions', 'stop_at_goal', 'privileged', 'goal', 'seed',
                 'failure_probability', 'method')
-"""What of an identity a calibration has in settings of its own."""
+"""Keys of a run's identity that a calibration sets by itself."""
 _WORDS = (('no', 'yes'), ('off', 'on'))
-"""Of these YAML makes false and true."""
+"""Words that YAML reads as false and true."""
 _DISJOINT_SEED = 1_000_000
 _OF_TABLES = 'noisy_oracle'
 """The backend that ``table`` is short for."""
@@ -78,18 +78,18 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How a calibration is learned: from ``ground`` on problems drawn for it alone.
+    """A recipe for learning a calibration: runs of ``ground`` on problems drawn for it alone.
 
     Attributes:
-        name: what it is called in the file.
+        name: its name in the file.
         table: confusion table of the model, or the backend where there is no table.
         like: splits whose sizes the problems have.
-        problems: number of problems for each of them.
-        episodes: number of episodes for each of them, 0: one per problem.
-        seed: of noise and failures, and the first one from which problems are drawn.
-        failure_probability: of actions.
+        problems: number of problems for each of these splits.
+        episodes: number of episodes for each of these splits, 0: one per problem.
+        seed: seed of noise and failures, and the first seed from which problems are drawn.
+        failure_probability: probability that an action fails.
         base: further settings of the runs.
-        content: hash of what they refer to.
+        content: hash of what these settings refer to.
     """
 
     name: str
@@ -115,14 +115,14 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run of a sweep.
+    """A run of a sweep.
 
     Attributes:
-        settings: what is run; ``out`` is not set, nor is the path of a calibration.
+        settings: settings of the run, without ``out`` and the path of a calibration.
         labels: axis to value, for tables and plots; axes that do not matter are left out.
-        calibration: what the method is to use, if anything.
-        episodes: how many the run has.
-        content: all that results depend on and that is known, plain JSON data.
+        calibration: calibration that the method uses; None for none.
+        episodes: number of items of the run.
+        content: all that is known and that results depend on, as plain JSON data.
     """
 
     settings: RunSettings
@@ -189,15 +189,15 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """All cells of a file, each once, and the calibrations they want.
+    """All cells of a file, each once, and the calibrations that they use.
 
     Attributes:
         name: the file's stem.
-        cells: those to run.
+        cells: the cells to run.
         source: the file.
         every: all cells of the file, in its order.
         max_tokens: cap on all tokens that models take, in and out; 0: none.
-        max_cost_usd: cap on what they cost [USD]; 0: none.
+        max_cost_usd: cap on the price of these tokens [USD]; 0: none.
     """
 
     name: str
@@ -209,7 +209,7 @@ class Sweep:
 
     @property
     def calibrations(self) -> tuple[Calibration, ...]:
-        """Those that cells want, each once: with the caps of the first cell that wants it."""
+        """The calibrations that cells use, each once, with the caps of its first cell."""
         found: dict[str, Calibration] = {}
         for cell in self.cells:
             if cell.calibration is not None:
@@ -259,7 +259,7 @@ class Sweep:
 
 
 class _Recipe(Record):
-    """How calibrations are learned, as a file says it; see ``Calibration``."""
+    """The recipe of calibrations in a sweep's file; see ``Calibration``."""
 
     table: str
     like: str | list[str] = ''
@@ -401,7 +401,7 @@ def _checked_name(given: str, stem: str, source: str) -> str:
 
 
 def cell_place(source: str, labels: Mapping[str, Any]) -> str:
-    """What to call a cell in messages: its file and its labels."""
+    """Return a cell's name in messages: its file and its labels."""
     return f'{source}: cell {", ".join(f"{key}={_text(value)}" for key, value in labels.items())}'
 
 
@@ -528,7 +528,7 @@ def is_samples(settings: RunSettings) -> bool:
 
 
 def sample_clusters(plan: Plan) -> dict[str, str]:
-    """Id of each sample to what it is asked together with; empty for episodes."""
+    """Return the cluster of each sample by id, which is asked together; empty for episodes."""
     return ({sample.id: f'{sample.cluster} {sample.domain}' for sample in plan.items}
             if isinstance(plan, SamplePlan) else {})
 
@@ -629,5 +629,5 @@ def _text(value: object) -> str:
 
 
 def calibration_file(out: Path, calibration: Calibration) -> Path:
-    """Where a sweep in ``out`` keeps a calibration."""
+    """Return the absolute path of a calibration of a sweep in ``out``."""
     return (out / 'calibrations' / f'{calibration.stem}.json').resolve()

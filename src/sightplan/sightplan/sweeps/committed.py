@@ -1,4 +1,4 @@
-"""What is committed to the runs of a sweep, and what is written about all of them."""
+"""The items committed to the runs of a sweep, and the reports about all of the runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FORMAT = 1
 
 
 class _Entry(NamedTuple):
-    """One committed item."""
+    """A committed item of a run."""
 
     id: str
     scored: bool
@@ -38,13 +38,12 @@ class _Entry(NamedTuple):
 
 @dataclass
 class Committed:
-    """What is committed to a run, read on from where it ended the last time.
+    """The items committed to a run; each ``update`` reads on from the end of the last one.
 
     Attributes:
         folder: the run directory.
         entries: the committed lines, in order.
-        spent: what models cost, also on items that are not committed; None where nobody
-            counted.
+        spent: usage of models, also on items that are not committed; None if it was not counted.
     """
 
     folder: Path
@@ -65,7 +64,7 @@ class Committed:
         return {entry.id: entry.error for entry in self.entries if not entry.scored}
 
     def update(self) -> None:
-        """Read what is new; a line that is not whole yet is left for the next time."""
+        """Read new content of the files; an incomplete last line is left for the next call."""
         self._read_lines()
         self._read_spent()
         self.spent = self._by_backend or total([entry.usage for entry in self.entries])
@@ -91,7 +90,7 @@ class Committed:
                     self.entries.append(entry)
 
     def _read_spent(self) -> None:
-        """What a backend with caps says, which knows also what no line says."""
+        """Read the usage that a backend with caps wrote, which includes uncommitted items."""
         with suppress(OSError, InputError, TypeError):
             info = os.stat(self.folder / 'run.json')
             if self._run_file != (info.st_ino, info.st_mtime_ns):
@@ -106,13 +105,13 @@ def _entry(line: Mapping[str, Any]) -> _Entry:
 
 
 def total(usages: Sequence[Usage | None]) -> Usage | None:
-    """What all of them cost, None where nobody counted."""
+    """Return the sum of the known usages, None if none is known."""
     known = [usage for usage in usages if usage is not None]
     return sum(known[1:], known[0]) if known else None
 
 
 def read_committed(sweep: Sweep, out: Path) -> list[Committed]:
-    """What is committed to each cell."""
+    """Return the items committed to each cell of a sweep in ``out``."""
     runs = [Committed(out / cell.name) for cell in sweep.cells]
     for run in runs:
         run.update()
@@ -120,20 +119,20 @@ def read_committed(sweep: Sweep, out: Path) -> list[Committed]:
 
 
 def status(sweep: Sweep, out: Path) -> dict[str, Any]:
-    """How far a sweep is.
+    """Return the progress of a sweep.
 
     Returns:
         plain JSON data: ``sweep``, ``out``, ``cells``, ``episodes`` (items of all cells), ``done``
-        (those that are committed), ``duplicates`` (items that stand in a run more than once:
-        never), ``failed_infrastructure`` (unscored ones), ``scored``, ``solved`` (None where
-        no suite has such a measure), and ``spent``: what models cost, None where nobody counted.
+        (committed items), ``duplicates`` (items that stand in a run more than once: never),
+        ``failed_infrastructure`` (unscored items), ``scored``, ``solved`` (None where no suite has
+        such a measure), and ``spent`` (usage of models, None if it was not counted).
     """
     out = out.expanduser().resolve()
     return counts(sweep, out, read_committed(sweep, out))
 
 
 def counts(sweep: Sweep, out: Path, runs: Sequence[Committed]) -> dict[str, Any]:
-    """What ``status`` says, of what was read."""
+    """Return the result of ``status`` for runs that were read already."""
     entries = [entry for run in runs for entry in run.entries]
     done, spent = sum(len(run.scored) for run in runs), total([run.spent for run in runs])
     scored = sum(entry.scored for entry in entries)
@@ -173,7 +172,7 @@ def by_error(errors: dict[str, str]) -> dict[str, list[str]]:
 
 
 def damaged(sweep: Sweep, out: Path) -> list[dict[str, Any]]:
-    """Runs whose files cannot be read: ``cell`` and ``error``, with the remedy."""
+    """Return ``cell`` and ``error``, with the remedy, of each run whose files cannot be read."""
     found = []
     for cell in sweep.every:
         store = RunStore(out / cell.name)

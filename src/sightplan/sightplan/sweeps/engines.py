@@ -1,4 +1,4 @@
-"""Where workers live: processes of this machine.
+"""Engines that start workers as processes of this machine.
 
 Each worker is a process pool of one process, so that one that dies takes nobody with it, and the
 next batches of a run come to the process that has its model. A process ends as soon as the
@@ -27,20 +27,20 @@ _NONE = -1
 
 
 class Engine(Protocol):
-    """Has numbered workers, each of which makes one batch at a time, somewhere else."""
+    """Runs numbered workers in other processes; each makes one batch at a time."""
 
     @property
     def died(self) -> tuple[type[BaseException], ...]:
-        """The errors of futures whose worker's process ended while it was at the batch."""
+        """The errors of futures whose worker's process ended during the batch."""
 
     def submit(self, worker: int, batch: Batch) -> Future[Outcome]:
         """Have a worker make a batch."""
 
     def replace(self, worker: int, batch: Batch) -> str | None:
-        """Let go of a worker whose process died, so that its next batch has a new one.
+        """Drop the process of a worker that died; the worker's next batch starts a new one.
 
         Returns:
-            id of the last item of the batch that it began; '' for none; None if not known.
+            id of the last item of the batch that the worker began; '' for none; None if not known.
         """
 
     def stop(self, now: bool = False) -> None:
@@ -60,7 +60,7 @@ class LocalEngine:
     died: tuple[type[BaseException], ...] = (BrokenProcessPool,)
 
     def __init__(self) -> None:
-        """Nothing is started yet."""
+        """Start no worker yet."""
         for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'):
             os.environ[name] = '1'  # read by the libraries of the processes that start now
         self._context = multiprocessing.get_context('spawn')
@@ -81,7 +81,7 @@ class LocalEngine:
             return self.submit(worker, batch)
 
     def replace(self, worker: int, batch: Batch) -> str | None:
-        """Let go of a worker whose process died; contract in ``Engine``."""
+        """Drop the process of a worker that died; contract in ``Engine``."""
         pool, began = self._pools.pop(worker)
         pool.shutdown()
         return '' if began.value == _NONE else batch.items[began.value]
@@ -113,7 +113,7 @@ def _begin(orders: Any, began: Any) -> None:
 
 
 def _heed(orders: Any) -> None:
-    """End with the command, or when it says so."""
+    """End this process when the command ends or orders it."""
     command = multiprocessing.parent_process()
     assert command is not None
     with contextlib.suppress(OSError):

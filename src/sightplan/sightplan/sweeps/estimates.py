@@ -1,4 +1,4 @@
-"""What is left of a sweep: episodes, questions, tokens, money and hours.
+"""Estimates of what is left of a sweep: episodes, questions, tokens, money and hours.
 
 An episode costs what the episodes of the same method, domain, split and model in the sweep's
 directory did in the mean. Where there is none, it is guessed by a rough rule:
@@ -63,14 +63,14 @@ FIGURES = ('questions', 'prompt_tokens', 'completion_tokens', 'cost_usd', 'secon
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What episodes take.
+    """The cost of episodes.
 
     Attributes:
         questions: yes/no questions.
         prompt_tokens: tokens that go into models.
         completion_tokens: tokens that come out.
-        cost_usd: what they cost [USD]; None where no price is known.
-        seconds: one after another [s].
+        cost_usd: price of these tokens [USD]; None where no price is known.
+        seconds: duration of the episodes, one after another [s].
     """
 
     questions: float = 0.0
@@ -92,13 +92,13 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What is left of a sweep.
+    """The estimated cost of what is left of a sweep.
 
     Attributes:
-        missing: number of episodes.
-        measured: episodes among them of which others of their kind were measured.
-        from_measured: what these will take.
-        from_rule: what the others will take, by the rough rule.
+        missing: number of episodes that are left.
+        measured: number of missing episodes of a kind that has measured episodes.
+        from_measured: cost of the missing episodes of measured kinds.
+        from_rule: cost of the other missing episodes, by the rough rule.
     """
 
     missing: int
@@ -108,12 +108,12 @@ class Estimate:
 
     @property
     def total(self) -> Figures:
-        """What all of them will take."""
+        """The estimated cost of all missing episodes."""
         return self.from_measured + self.from_rule
 
     @property
     def basis(self) -> str:
-        """Where the figures come from: ``measured``, ``guessed`` or ``partly measured``."""
+        """The source of the figures: ``measured``, ``guessed`` or ``partly measured``."""
         if self.measured == self.missing:
             return 'measured'
         return 'partly measured' if self.measured else 'guessed'
@@ -182,7 +182,7 @@ def _of_line(line: Mapping[str, Any]) -> Figures:
 
 
 def guess(settings: RunSettings) -> Figures:
-    """What an item takes by the rough rule.
+    """Return the cost of one item by the rough rule.
 
     Raises:
         InputError: the settings are wrong.

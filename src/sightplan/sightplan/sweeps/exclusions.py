@@ -17,7 +17,7 @@ _MOST_NAMED = 20
 
 
 class Exclusions:
-    """The entries of one file; they remember what the cells were like that they were shown."""
+    """The entries of one file; they remember the fields and values of the cells they tested."""
 
     def __init__(self, entries: Sequence[Fields], source: str) -> None:
         """Take the entries.

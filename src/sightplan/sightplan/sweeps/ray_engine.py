@@ -79,7 +79,7 @@ class RayEngine:
         return future
 
     def replace(self, worker: int, batch: Batch) -> str | None:
-        """Let go of a worker whose process died; contract in ``Engine``."""
+        """Drop the process of a worker that died; contract in ``Engine``."""
         del self._actors[worker]
         return None
 
@@ -122,7 +122,7 @@ def _check_reachable(address: str) -> None:
 
 
 def _noted() -> Path:
-    """Where Ray notes the address of the cluster that was started last on this machine."""
+    """Return the file in which Ray keeps the address of this machine's last started cluster."""
     return Path(os.environ.get('RAY_TMPDIR') or tempfile.gettempdir(), 'ray',
                 'ray_current_cluster')
 
@@ -157,7 +157,7 @@ def _wait_for(start: Callable[[], object], stopped: Callable[[], bool]) -> None:
 
 
 class _Actor:
-    """What runs in an actor's process; ``stop`` comes in a second thread."""
+    """The worker in an actor's process; ``stop`` is called from a second thread."""
 
     def __init__(self) -> None:
         self._stop = threading.Event()

@@ -53,13 +53,13 @@ _POLL_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How a stage of a sweep goes.
+    """The progress of a stage of a sweep.
 
     Attributes:
-        done: items that are committed.
-        failed: those among them that could not be scored.
+        done: number of committed items.
+        failed: number of committed items that could not be scored.
         running: names of the runs that workers are at.
-        spent: what models cost so far, of all runs together; None where nobody counted.
+        spent: usage of models so far, of all runs together; None if it was not counted.
     """
 
     done: int
@@ -69,13 +69,13 @@ class Status:
 
 
 class Watcher(Protocol):
-    """Sees how a sweep goes; called from the thread that runs it."""
+    """Receives the progress of a sweep; called from the thread that runs the sweep."""
 
     def begin(self, what: str, episodes: int, done: int) -> None:
-        """A stage begins, with the numbers of its items and of those that are done already."""
+        """Begin a stage of ``episodes`` items, of which ``done`` are done already."""
 
     def show(self, status: Status) -> None:
-        """How it goes; called a few times a second."""
+        """Show the progress of the stage; called a few times a second."""
 
     def finished(self, name: str, error: str) -> None:
         """A run is over; '' for no error."""
@@ -93,23 +93,23 @@ class _Silent:
 
 
 def default_jobs() -> int:
-    """As many as there are CPUs that this process may use."""
+    """Return the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a sweep is run; no result depends on it.
+    """Options of running a sweep; no result depends on them.
 
     Attributes:
         jobs: number of workers; 0: one per CPU.
         retries: how often an item that ended in an error is tried again.
         graph: whether workers make episodes by ROS graphs.
         max_tokens: cap on the tokens of all runs together; 0: that of the file.
-        max_cost_usd: cap on what they cost [USD]; 0: that of the file.
-        patience: so many errors of one model in a row leave its runs for the next call; 0: none
-            do; None: ``schedule.PATIENCE``, or twice the workers if that is more.
-        engine: makes the engine for so many workers; CancelledError: it was stopped meanwhile.
+        max_cost_usd: cap on the price of all runs together [USD]; 0: that of the file.
+        patience: errors of one model in a row after which its runs are left for the next call; 0:
+            no limit; None: ``schedule.PATIENCE``, or twice the workers if that is more.
+        engine: makes the engine for a number of workers; raises CancelledError if it is stopped.
     """
 
     jobs: int = 0
@@ -202,7 +202,7 @@ class _Stages:
             self._read(out / cell.name)
 
     def calibrations(self) -> list[dict[str, Any]]:
-        """Make the calibrations that are missing; what went wrong."""
+        """Make the missing calibrations; return the failures."""
         failures: list[dict[str, Any]] = []
 
         def failed(stem: str, error: str) -> None:
@@ -233,7 +233,10 @@ class _Stages:
         return failures
 
     def cells(self, failed: set[str]) -> list[dict[str, Any]]:
-        """Make the cells' items, but for those of failed calibrations; what went wrong."""
+        """Make the items of all cells whose calibration did not fail; return the failures.
+
+        Each failure has the name of its ``cell`` and the ``error``.
+        """
         failures: list[dict[str, Any]] = []
         jobs: list[Job] = []
         for cell in self._sweep.cells:
@@ -249,7 +252,7 @@ class _Stages:
                            for job in jobs for item, error in job.given_up.items()]
 
     def full(self, path: Path, error: Exception) -> str:
-        """Stop, since nothing can be written any more; what to say about it."""
+        """Stop, since nothing can be written any more; return the reason in words."""
         why = str(StorageError.about(error.filename or path, error)
                   if isinstance(error, OSError) else error)
         self.halted = True
@@ -268,7 +271,7 @@ class _Stages:
         return run
 
     def _execute(self, what: str, jobs: list[Job], graph: bool) -> None:
-        """Make runs; each job then says what went wrong."""
+        """Make runs; afterwards each job has its errors."""
         runs = {job.name: self._read(Path(job.settings.out)) for job in jobs}
         scored = {name: {item for item, scored in run.scored.items() if scored}
                   for name, run in runs.items()}
@@ -291,7 +294,7 @@ class _Stages:
         self.stopped_by, self.stopped_kind = schedule.stopped_by, schedule.stopped_kind
 
     def _work(self, schedule: Schedule, runs: dict[str, Committed]) -> None:
-        """Have the workers do what the schedule holds."""
+        """Have the workers make all batches of the schedule."""
         if self._engine is None:
             try:
                 self._engine = self._options.engine(self._count)
@@ -325,7 +328,7 @@ class _Stages:
     @staticmethod
     def _take(schedule: Schedule, runs: dict[str, Committed], engine: Engine,
               future: Future[Outcome], worker: int, batch: Batch) -> None:
-        """Take in what came of a batch, and what it cost."""
+        """Take the outcome of a batch into the schedule, or the death of its worker."""
         run = runs[batch.name]
         run.update()
         try:
@@ -337,7 +340,7 @@ class _Stages:
             schedule.died(batch, next(iter(left), '') if began is None else began, run.scored)
 
     def _show(self, schedule: Schedule, runs: dict[str, Committed]) -> None:
-        """Show the watcher how it goes, and heed the caps."""
+        """Show the watcher the progress, and stop at a cap."""
         running = schedule.running()
         finished = schedule.finished()
         for name in {*running, *(job.name for job in finished)}:
@@ -363,7 +366,7 @@ class _Stages:
             schedule.halt(why, CAP_OF_SWEEP)
 
     def _over_cap(self, spent: Usage) -> str:
-        """Why nothing more may be spent, '' if it may."""
+        """Return which cap forbids to spend more, in words; '' if none does."""
         tokens, cost = spent.prompt_tokens + spent.completion_tokens, spent.cost_usd or 0.0
         for name, used, shown, unit in (('max_tokens', tokens, str(tokens), 'tokens'),
                                         ('max_cost_usd', cost, f'{cost:.4f}', 'USD')):
@@ -393,7 +396,7 @@ def some_of(names: Sequence[str], most: int = 3) -> str:
 
 
 def _summarise(job: Job, schedule: Schedule) -> None:
-    """Write a run's summary; the job then says what goes wrong."""
+    """Write a run's summary; an error goes into the job."""
     missing = bool(job.waiting or job.running or job.given_up or job.error)
     try:
         write_summary(RunStore(job.settings.out), specify(job.settings),
@@ -405,7 +408,7 @@ def _summarise(job: Job, schedule: Schedule) -> None:
 
 
 def _gap(job: Job) -> str:
-    """What a run lacks to be learned from, '' for nothing."""
+    """Return what keeps a run from being learned from, in words; '' for nothing."""
     try:
         lines = RunStore(job.settings.out).lines()
     except InputError as error:

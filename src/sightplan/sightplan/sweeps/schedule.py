@@ -1,4 +1,4 @@
-"""Which items a worker makes next, and what becomes of those that went wrong.
+"""The choice of the items that a worker makes next, and the handling of failed items.
 
 Workers take batches of items: each goes on with its own run as long as that lasts, then begins
 another, then helps at one that others work at, so that nobody is idle as long as there is an
@@ -22,29 +22,29 @@ from sightplan.runs import RunSettings
 from sightplan.sweeps.batch import Batch, Outcome
 
 DEATHS = 3
-"""So many workers may die at an item, or at opening a run, before it is given up."""
+"""Number of workers that may die at an item, or at opening a run, before it is given up."""
 PATIENCE = 5
-"""So many errors of one model in a row end its runs, or twice the workers if that is more."""
+"""Errors of one model in a row that end its runs, or twice the workers if that is more."""
 CAP_OF_RUN, CAP_OF_SWEEP, STORAGE = 'cap of a run', 'cap of the sweep', 'storage'
-"""What may stop a whole sweep."""
+"""Reasons that stop a whole sweep."""
 _OF_MODELS = tuple(f'{error.__name__}: ' for error in (BackendError, DeadlineError))
 _MOST = 8
-"""Most items of a batch, but for samples of one cluster, which stay together."""
+"""The most items of a batch, except for samples of one cluster, which stay together."""
 _NONE = ''
-"""Stands for no item: what happens before one begins, many times over without any success."""
+"""Stands for no item, in counts of failures before an item begins."""
 _DIED = 'the process that ran it died {} times (killed, or out of memory)'
 
 
 @dataclass
 class Job:
-    """One run to be made.
+    """A run to be made.
 
     Attributes:
-        name: of the run.
-        settings: of the run.
+        name: name of the run.
+        settings: settings of the run.
         items: ids of all its items, in order.
-        model: what distinguishes its model from others, '' if it has none.
-        clusters: id of each sample to what it is asked together with; empty for episodes.
+        model: key that distinguishes its model from others, '' if it has none.
+        clusters: id of each sample to its cluster, which is asked together; empty for episodes.
         whole: whether one worker makes all of it.
         error: what ended it, '' for nothing.
         stopped_by: why it stopped itself, as at a spending cap; '' if it did not.
@@ -68,21 +68,21 @@ class Job:
 
     @property
     def over(self) -> bool:
-        """Whether nothing of it is left to be made."""
+        """Whether no item of the run is left to be made, or an error ended it."""
         return bool(self.error) or not (self.waiting or self.running)
 
     def cluster(self, item: str) -> str:
-        """What an item is made together with: itself alone if it is an episode."""
+        """Return the cluster of a sample, or the item itself for an episode."""
         return self.clusters.get(item, item)
 
 
 class Schedule:
-    """Hands out batches, and takes in what came of them.
+    """Hands out batches, and takes their outcomes.
 
     Attributes:
         jobs: the runs.
-        halted: whether nothing more is handed out.
-        stopped_by: why, for people; '' if a person wants it so.
+        halted: whether no more batches are handed out.
+        stopped_by: the reason for that in words; '' if a person stopped it.
         stopped_kind: one of ``CAP_OF_RUN``, ``CAP_OF_SWEEP`` and ``STORAGE``, or ''.
     """
 

@@ -1,4 +1,4 @@
-"""What a worker does: a batch of the items of one run.
+"""A worker of a sweep, which makes batches of the items of one run.
 
 A worker is a process; several of them may work at one run at the same time. Each keeps the run it
 worked at last open, and the world, the planner and the model that it made, since the next items
@@ -31,19 +31,19 @@ _LOG = logging.getLogger(__name__)
 
 
 class Worker:
-    """Makes batches, one after another."""
+    """A worker that makes batches, one after another."""
 
     def __init__(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Nothing is made yet; once ``stopped``, items are broken off."""
+        """Make nothing yet; once ``stopped`` returns true, items are broken off."""
         self._stopped = stopped
         self._run: tuple[Any, OpenRun] | None = None
         self._parts: dict[str, tuple[str, Any]] = {}
 
     def make(self, batch: Batch, began: Callable[[str], None] = lambda item: None) -> Outcome:
-        """Make a batch; the outcome says what goes wrong.
+        """Make a batch; errors are in the outcome.
 
         Args:
-            batch: what to make.
+            batch: the batch to make.
             began: is called with the id of each item that begins.
         """
         made: list[str] = []

@@ -11,7 +11,7 @@ from sightplan.model.sample import Sample, SampleReply
 
 
 class InstructionAnswerer(ask.Answerer):
-    """Answers instructions in its own way, and asks all other samples at once, as ``ask`` does."""
+    """Base of answerers that plan for instructions, and ask all other samples as ``ask`` does."""
 
     def answer(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         """Reply to samples, in their order; contract in ``agent.answerer.Answerer``."""

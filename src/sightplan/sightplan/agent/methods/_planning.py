@@ -37,7 +37,7 @@ class PlanningSettings:
 
 
 class PlanningPolicy(PolicyBase):
-    """Look, let the model propose, send the first action, tell the model what became of it."""
+    """Show the model a picture, send its first proposed action, and tell it the outcome."""
 
     needs_visual_planner = True
 

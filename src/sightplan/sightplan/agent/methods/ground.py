@@ -59,7 +59,7 @@ class Settings:
 
 
 PICTURED = 'the picture of the goal'
-"""Source of a goal that is shown and not told."""
+"""Name in records of the source of a goal that is shown as a picture."""
 
 
 class _UnreadableError(Exception):
@@ -219,7 +219,13 @@ class Policy(PolicyBase):
                 if answer.verdict.says not in (None, asked[answer.atom])], hidden
 
     def _take(self, context: WorldContext, answers: Sequence[Answer]) -> None:
-        """Write answers into the belief; one that says neither leaves its atom as it was."""
+        """Write answers into the belief; an answer that is neither yes nor no changes no atom.
+
+        An atom without belief becomes false by such an answer.
+
+        Raises:
+            _UnreadableError: an answer is neither, and the settings say to stop.
+        """
         for answer in answers:
             if answer.verdict.says is None:
                 if self._settings.on_unparsed == 'stop':

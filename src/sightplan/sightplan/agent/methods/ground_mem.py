@@ -1,12 +1,12 @@
-"""``ground_mem``: as ``ground``, but the model is told of an attempt that came to nothing.
+"""``ground_mem``: as ``ground``, but the model is told of the last failed attempt.
 
-The method of the ViPlan paper (section 4.2, memory-augmented variants): when an action was called
-off or refused, the questions that follow carry those about its preconditions, the answers, and
-what became of the attempt; until an action is carried out, which makes another picture.
+This is the method of the ViPlan paper (section 4.2, memory-augmented variants): after an action
+was withheld or rejected, the next questions include the questions about its preconditions, the
+answers and the outcome, until an action is carried out, which changes the picture.
 
-An action that was called off for what is out of view, while all answers were as expected, leaves
-no memory: nothing is wrong with the answers. One that was refused may have been so for something
-unobserved only if there was something of which nothing is known: neither asked nor provided.
+An action that was withheld because of facts out of view, while all answers were as expected,
+leaves no memory, since no answer was wrong. The outcome names an unobserved cause of a rejection
+only if a precondition was out of view and its atom was neither asked nor provided.
 """
 
 from __future__ import annotations

@@ -81,10 +81,12 @@ _INSIDE = (0.12, 0.6)
 The camera sees the drawer from above its front, which fills the box below. Found from 15 open
 drawers of drawn tables."""
 _UNKNOWN: tuple[Literal, ...] = (Literal(Atom('unread', ())),)
-"""Goal of a stage that nobody knows."""
+"""Goal of a stage whose goal is not known."""
 _SPREAD, _SPREAD_INSIDE = 0.7, 0.55
-"""Things that go to one place are spread over the middle of its box, this part of it: of what they
-are put on, and, since walls are in the picture, too, of what they are put in."""
+"""Fraction of a place's box, around its middle, over which things are spread that go there.
+
+The first is for a place onto which things are put; the second is for one into which they are put,
+whose walls are in the picture, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +251,7 @@ class Policy(PolicyBase):
             inside=kind != SURFACE)))
 
     def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
-        """Look again: is it as it should be, where is everything now, and what is meant?"""
+        """Look again, update the places of all things, and read the instruction anew."""
         if primitive_of(action) is Primitive.PLACE:
             self._tried[action.args[-1]] += 1
         done = self._look(context, action, feedback)
@@ -287,7 +289,7 @@ class Policy(PolicyBase):
         return bool(others or self._rest(self._work.goals[self._stage]))
 
     def _look(self, context: WorldContext, action: Action, feedback: Feedback) -> bool:
-        """Update where things are; returns whether an action did what it should."""
+        """Update the places of things; return whether an action had its effect."""
         looks = (self._settings.looks_again if len(self._plan) > 1 else
                  self._settings.looks)  # it is decided anew what is left to do
         about, primitive = action.args[0], primitive_of(action)
@@ -338,7 +340,7 @@ class Policy(PolicyBase):
 
     def _is_put(self, action: Action, here: Instance | None, feedback: Feedback,
                 said_done: bool) -> bool:
-        """Whether what was placed is in or on its place."""
+        """Return whether the placed thing is in or on its place."""
         about, place = action.args
         if here is None:  # of what is neither in the hand nor seen elsewhere nothing is known
             gone = feedback.message == NOTHING_HELD
@@ -351,9 +353,9 @@ class Policy(PolicyBase):
         return False
 
     def _reread(self, context: WorldContext) -> bool:
-        """Read the instruction by all that was seen; returns whether it means anything else now.
+        """Read the instruction by all that was seen; return whether its meaning changed.
 
-        What is in the hand goes to where it was to go first. What was put somewhere stays there.
+        A thing in the hand goes to its first place. A thing that was put somewhere stays there.
         """
         if self._settings.reader == BY_MODEL or Atom('handempty') not in self._state:
             return False
@@ -389,7 +391,7 @@ _Goals = Iterable[Iterable[Literal]]
 
 
 def elsewhere(state: State, before: _Goals, goals: _Goals) -> bool:
-    """Whether goals want something elsewhere than where it was wanted before, and is now."""
+    """Return whether goals want a thing elsewhere that is at the place wanted before."""
     done = {atom.args for atom in state if atom.predicate in ('on', 'in')} & _placings(before)
     things = {thing for thing, _ in done}
     return any(thing in things and (thing, place) not in done

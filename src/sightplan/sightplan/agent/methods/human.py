@@ -1,4 +1,4 @@
-"""``human``: a person decides, who is shown what any method is shown.
+"""``human``: a person decides, who sees the same as any method.
 
 ``sightplan play`` gives it the person, by a local page.
 """
@@ -27,10 +27,10 @@ class Player(Protocol):
         """Begin an episode; ``goal`` is a picture of it, None where the context has the goal."""
 
     def ask(self, context: WorldContext) -> Act | Stop:
-        """Wait for what the person does next.
+        """Wait for the person's next action, or for the end.
 
         Raises:
-            CancelledError: nobody will answer any more.
+            CancelledError: the person will not answer any more.
         """
 
     def learn(self, action: Action, feedback: Feedback, observation: Observation) -> None:
@@ -67,5 +67,5 @@ class Policy(Planless):
         return self._player.ask(context)
 
     def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> None:
-        """Show what became of it."""
+        """Show the person the feedback and a new observation."""
         self._player.learn(action, feedback, context.observe())

@@ -1,6 +1,6 @@
 """``random_valid``: a uniformly random action among those that are legal now; an anchor.
 
-It is told by ground truth which are legal. ``random`` draws from all, legal or not.
+Ground truth says which actions are legal. ``random`` draws from all actions, legal or not.
 """
 
 from __future__ import annotations
