@@ -56,8 +56,8 @@ class Status:
     """The progress of a stage of a sweep.
 
     Attributes:
-        done: number of committed items.
-        failed: number of committed items that could not be scored.
+        done: number of scored items.
+        failed: number of items that were given up, or committed without a score.
         running: names of the runs that workers are at.
         spent: usage of models so far, of all runs together; None if it was not counted.
     """
@@ -235,7 +235,7 @@ class _Stages:
     def cells(self, failed: set[str]) -> list[dict[str, Any]]:
         """Make the items of all cells whose calibration did not fail; return the failures.
 
-        Each failure has the name of its ``cell`` and the ``error``.
+        Each failure has ``cell`` and ``error``, and ``episode`` if it is about a given up item.
         """
         failures: list[dict[str, Any]] = []
         jobs: list[Job] = []
