@@ -1,4 +1,4 @@
-"""From pixels to what a model says: asking it, and reading its answers."""
+"""Grounding: asks a model about pictures, and reads its answers."""
 
 from sightplan.grounding.backend_grounder import BackendGrounder, why_unable
 from sightplan.queries.parsing import PARSERS, parse_prefix, parse_yes_no

@@ -63,9 +63,9 @@ from sightplan.vlm.wrapping import Kind, Wrapper
 class BackendGrounder(Wrapper):
     """A model whose replies to yes/no questions are read: to a ``YesNo`` it gives an ``Answer``.
 
-    All questions about one observation go to the model in one batch. Probabilities are passed on
-    as the model gave them; where it gave none there are none. One reply about a whole picture
-    serves all questions about it that follow each other.
+    All questions about one observation go to the model in one batch. Answers have the model's
+    probabilities, or none if it gave none. One reply about a whole picture serves all consecutive
+    questions about it.
     """
 
     def __init__(self, model: Model, parse: Parser = parse_yes_no) -> None:

@@ -1,8 +1,8 @@
 """Other views of one picture, for a model that says the same about the same picture.
 
-A picture that never changes is asked about again in vain: at temperature 0 the answer is the same.
-Of its own copy an agent may make other views: a little larger or smaller, shifted, lighter or
-darker. All that was in the picture stays in it.
+Asking again about an unchanged picture is useless: at temperature 0 the answer is the same. An
+agent may instead make other views of its copy of the picture: a little larger or smaller, shifted,
+lighter or darker. All that was in the picture stays in it.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class OwnPlanner:
         return self._general.plan(task, timeout_s)
 
     def close(self) -> None:
-        """End the general planner, if it was started."""
+        """Close the general planner, if it was started."""
         close(self._general)
 
     def _own(self, name: str) -> tuple[Domain, ModuleType] | None:

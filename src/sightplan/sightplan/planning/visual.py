@@ -1,8 +1,8 @@
 """A vision-language model that plans: the port VisualPlanner over a backend, and reading replies.
 
-A reply is data. It is read first as it was asked for, then by one bounded repair, which is
-counted apart; what it names is looked up among the problem's own actions and objects. Nothing is
-evaluated and nothing made up: a reply that cannot be read proposes nothing.
+A reply is data. It is first read in the form that was asked for, then by one bounded repair, which
+is counted separately. Its names are looked up among the problem's own actions and objects. Nothing
+is evaluated and nothing is invented: a reply that cannot be read proposes nothing.
 
 A domain folder may hold ``proposals.py``, whose ``read_proposal(text, prompt, model, truncated)``
 reads single actions in a form of its own, and ``marks.py``, whose ``mark(image, what)`` marks

@@ -342,10 +342,11 @@ def compare(model: Model, ask: Callable[[int, int], Choose], orders: str = 'both
             timeout_s: float | None = None) -> Comparison:
     """Ask which of two things is the better one, so that bias for a place or name cancels.
 
-    The evidence of each order is its log-odds; they add up. Of a model with a constant bias b to
-    the first place the orders say e1 + b and e2 - b about the first thing: the sum is free of b,
-    and of evidence whose noise differs between the orders it has sqrt(2) times the sensitivity of
-    one (d' of signal detection). A reply that cannot be read says nothing.
+    The evidence of each order is its log-odds, and the evidence is summed. A model with a constant
+    bias b to the first place gives e1 + b and e2 - b about the first thing in the two orders, so
+    that the sum is free of b. If the noise differs between the orders, the sum has sqrt(2) times
+    the sensitivity of a single order (d' of signal detection). A reply that cannot be read adds no
+    evidence.
 
     Args:
         model: the model that chooses.

@@ -1,11 +1,11 @@
 """The one place where coordinates in replies become unit coordinates (``model.Region``).
 
-Each family of models says places in its own way, and a reply does not tell which one: whoever
-sets up a backend declares it. Numbers that cannot be meant as declared are refused, with the
-setting that would fit; nothing is clipped but the rounding of a thousandth at the edges, and
-that is counted. The conventions are those of the models' own pages: RoboPoint and RoboRefer
-(unit), Molmo (percent), Molmo 2 and Qwen3-VL (permille), Qwen2.5-VL (pixels of the resized
-picture), Gemini (permille, y first).
+Each family of models writes places in its own convention, which a reply does not tell; the
+settings of a backend declare it. Numbers that do not fit the declared convention are refused, with
+the setting that would fit. Only numbers up to a thousandth beyond an edge are clipped, and these
+are counted. The conventions are those of the models' own pages: RoboPoint and RoboRefer (unit),
+Molmo (percent), Molmo 2 and Qwen3-VL (permille), Qwen2.5-VL (pixels of the resized picture),
+Gemini (permille, y first).
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def to_unit(pairs: Iterable[Sequence[float]], declared: Coordinates, size: Size,
             resized: Size | None = None) -> Converted:
     """Convert all points of a reply.
 
-    All numbers of a reply are converted together, because together they show whether they can be
-    meant as declared.
+    All numbers of a reply are converted together, because only together they show whether they fit
+    the declared convention.
 
     Args:
         pairs: two numbers each, in the order of the convention.

@@ -212,10 +212,10 @@ def read_detections(text: str, coordinates: Coordinates, size: Size, resized: Si
                     synonyms: Mapping[str, str] | None = None) -> DetectReply:
     """Read what a model replied to a request to find all things.
 
-    Boxes are read as ``queries.pointing_replies`` reads them, in whatever shape; a thing's label
-    says what it is, by colour and kind ("red mug", "bottom drawer, open"). Unknown words are no
-    error: such a thing is ``other``, and what is not said has no probability. A model that writes
-    text gives none for what it does say; several looks do.
+    Boxes are read as by ``queries.pointing_replies``, in any notation. A thing's label gives its
+    colour and kind ("red mug", "bottom drawer, open"). Unknown words are no error: such a thing is
+    ``other``, and anything that is not said has no probability. A model that writes text gives no
+    probabilities; several looks at a picture do.
 
     Args:
         text: the reply.

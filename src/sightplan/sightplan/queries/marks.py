@@ -38,7 +38,7 @@ _LINE_PX = 3
 def with_axis_ticks(image: Image, coordinates: Coordinates, resized: Size | None = None) -> Image:
     """Return a copy with scales along the top and left edge, in the numbers of a convention.
 
-    The picture keeps its size, so that coordinates stay what they are.
+    The picture keeps its size, so that coordinates do not change.
     """
     from PIL import ImageDraw, ImageFont
 

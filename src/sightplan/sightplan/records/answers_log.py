@@ -1,9 +1,9 @@
 """``answers.jsonl`` of a run: every answer and every executed action, with the truth.
 
-It is what ``sightplan calibrate`` learns from. One line per answer, with ``answer`` "yes", "no",
-"unknown" or null (unreadable), and one per executed or rejected action, with the true atoms before
-and after. Both say by ``episode``, ``step`` (actions so far) and ``problem`` (see ``problem_key``)
-where they belong. The truth comes from the world, never from the agent.
+``sightplan calibrate`` learns from this file. It has one line per answer, with ``answer`` "yes",
+"no", "unknown" or null (unreadable), and one per executed or rejected action, with the true atoms
+before and after. Each line names its ``episode``, ``step`` (actions so far) and ``problem`` (see
+``problem_key``). The truth comes from the world, never from the agent.
 """
 
 from __future__ import annotations

@@ -35,10 +35,9 @@ _SPARED = '.kept.json'
 class BagPolicy:
     """Keeps the bags that a run wants, and removes the others; several processes may do so.
 
-    With ``last`` the bags in the run directory are counted, whichever process wrote them and when:
-    so it holds after a run was taken up again, too. The one that is being written is one more.
-    What was there before the run began to keep the last ones alone is never removed; a list of it
-    stays beside the bags.
+    With ``last``, all bags in the run directory are counted, of any process and any session, so
+    that the limit also holds for a resumed run. The bag that is being written is not counted. Bags
+    from before the run used ``last`` are never removed; a list of them is kept beside the bags.
     """
 
     def __init__(self, folder: Path, keep: str = ALL, kept: int = KEPT) -> None:
@@ -62,7 +61,7 @@ class BagPolicy:
     def keeps(self, line: Mapping[str, Any]) -> bool:
         """Whether the bag of an episode that has just ended is kept, by its line of results.
 
-        Of the failed ones are also those that could not be scored.
+        Episodes that could not be scored count as failed.
         """
         return self.writes and not (self._keep == FAILED and measures.solved(line))
 

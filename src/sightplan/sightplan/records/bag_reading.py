@@ -1,8 +1,9 @@
 """Reading rosbag2 bags (MCAP and sqlite3) without ROS, by the library ``rosbags``.
 
-Nothing is ever written beside a bag, and a bag is never held in memory: messages of files whose
-times overlap are merged. An MCAP file whose recorder was killed is read up to where it is
-truncated, from a temporary copy that has an index. Any other damaged file is an error.
+Nothing is ever written beside a bag, and a bag is never held in memory as a whole: messages of
+files whose times overlap are merged while they are read. An MCAP file whose recorder was killed is
+read up to its truncated end, from a temporary copy that has an index. Any other damaged file is an
+error.
 """
 
 from __future__ import annotations

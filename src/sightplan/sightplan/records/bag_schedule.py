@@ -21,10 +21,10 @@ _NOT_MESSAGES = ('/_action/', '/_service_event')
 class Schedule:
     """Plays a bag: gives each message when its time has come.
 
-    The time of the bag runs ``rate`` times as fast as the player's own, stands while play is
-    paused, and never runs ahead of a message that is not given yet: whoever is late holds up the
-    bag's clock, too, so nothing comes before its time. It goes back only where a loop begins
-    again: a message that was recorded out of order is due with the one before it.
+    The time of the bag runs ``rate`` times as fast as the player's own. It stands while play is
+    paused, and never runs ahead of a message that was not taken yet, so a late caller also delays
+    the bag's clock. It goes back only where a loop begins again: a message that was recorded out
+    of order is due together with the message before it.
 
     Attributes:
         nothing: reason why there is no message to play; '' if there is one.

@@ -28,9 +28,9 @@ _LEAST_PIXELS = 32  # worlds that draw no pictures give a few pixels that distin
 class FailureImages(EventHandler):
     """A Recorder that keeps the episode's frames, and writes the one that shows why it failed.
 
-    A run then holds one picture for each failed episode, ``failures/<episode>.png``. Frames are
-    kept as they came, for most episodes need none of them: the ``most`` different ones that were
-    seen last (0.9 MB each at 640x480; an episode has one more than actions carried out).
+    A run then holds one picture for each failed episode, ``failures/<episode>.png``. The ``most``
+    different frames that were seen last are kept uncompressed, since most episodes need none of
+    them (0.9 MB each at 640x480; an episode has one more frame than actions carried out).
     """
 
     def __init__(self, folder: Path, most: int = 32) -> None:

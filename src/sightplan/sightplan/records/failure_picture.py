@@ -92,7 +92,7 @@ def for_document(png: bytes) -> bytes:
 def shown_answers(failure: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], str]:
     """The wrong answers that a caption lists, and what it says of the others, '' without any.
 
-    Only those about the very image are listed.
+    Only wrong answers about the shown image are listed.
     """
     evidence = failure['evidence']
     own = [answer for answer in evidence['answers'] if not about_another_frame(answer, failure)]

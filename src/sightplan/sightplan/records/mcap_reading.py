@@ -1,8 +1,7 @@
 """MCAP files without their index, from record to record, up to where they are truncated.
 
-Files that are whole are read by ``rosbags``, which needs the index at the end of the file. This is
-for those of a recorder that was killed: what stands before the cut is read, inside of a truncated
-chunk, too.
+Whole files are read by ``rosbags``, which needs the index at the end of the file. This module
+reads the files of a killed recorder: all data before the cut, also those inside a truncated chunk.
 
 Format: https://mcap.dev/spec (version 0).
 """
@@ -46,7 +45,7 @@ _RECORD_HEAD = 9  # opcode, length
 
 
 def zstd_module() -> Any:
-    """Zstandard of the standard library, or its twin for older Pythons."""
+    """Return the Zstandard module of the standard library, or its backport for older Pythons."""
     if sys.version_info >= (3, 14):
         from compression import zstd
         return zstd
@@ -65,10 +64,10 @@ def unpack_whole(data: bytes, compression: str, size: int | None = None) -> byte
     Args:
         data: the frame.
         compression: ``zstd`` or ``lz4``.
-        size: of what it unpacks to, where that is told.
+        size: size of the unpacked data, if the file tells it.
 
     Raises:
-        ValueError: it is damaged, or unpacks to another size, or to more than is ever read.
+        ValueError: the frame is damaged, or unpacks to another size, or to too many bytes.
     """
     most = most_unpacked(len(data))
     if size is not None and size > most:

@@ -154,8 +154,8 @@ def _member(table: Mapping[T, int], value: int, field: str) -> T:
 def text(value: str) -> str:
     """A text as messages and logs can carry it.
 
-    What comes from a model, a server or a file may not fit: half of a surrogate pair has no
-    encoding in UTF-8, and NUL would end the text.
+    A text from a model, a server or a file may hold characters that messages cannot carry: half of
+    a surrogate pair has no encoding in UTF-8, and NUL would end the text.
     """
     return value if value.isprintable() else _NO_TEXT.sub('\ufffd', value)
 
@@ -617,8 +617,8 @@ def truth_from_msg(message: Any) -> TruthReply:
 class EventReader:
     """Reads the messages of one episode, in order: all but its start, which names the problem.
 
-    What is known about an observation is in its message alone: the events about it
-    get it back.
+    Only an observation's own message holds the knowledge about it; the reader adds that knowledge
+    to later events about the observation.
     """
 
     def __init__(self) -> None:

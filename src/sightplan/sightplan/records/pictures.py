@@ -1,4 +1,4 @@
-"""The pictures of a bag, found by their time and their id, decoded when they are wanted."""
+"""The pictures of a bag, found by their time and id, and decoded on demand."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class PictureSource(Protocol):
 
     def find(self, stamp_ns: int, image_id: str = '', namespace: str = '',
              altered: Alteration | None = None) -> NDArray[np.uint8] | None:
-        """The picture of a time; see ``Pictures.find``."""
+        """Return the picture of a time; see ``Pictures.find``."""
 
 
 @dataclass(frozen=True, eq=False)

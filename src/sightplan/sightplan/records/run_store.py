@@ -133,8 +133,8 @@ class RunStore:
     def discard_if_empty(self) -> None:
         """Remove a run that this process began, if no episode is committed.
 
-        So a run that is refused leaves nothing behind that would keep its directory from the
-        next one. The directory itself goes if nothing else is in it.
+        A refused run thus leaves nothing behind that would block its directory for the next run.
+        The directory itself is removed if nothing else is in it.
         """
         if not self._is_new or self._shared or self._done:
             return

@@ -121,8 +121,9 @@ class RecordedTruth:
 class RepeatedTruth:
     """A TruthSource that repeats recorded answers, each to the question that had it.
 
-    The same question may have had several answers (the first may have failed, two actions may
-    have ended at the same time): they come in their order, the last one for ever.
+    The same question may have had several answers (the first may have failed, or two actions may
+    have ended at the same time): they are repeated in their order, and the last one is repeated
+    for ever.
     """
 
     def __init__(self, replies: Iterable[TruthReply]) -> None:

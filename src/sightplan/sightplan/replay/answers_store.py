@@ -1,11 +1,12 @@
 """The directory of a replay with another model: every answer is on disk before the next batch.
 
 ``replay.json``
-    which bags were asked about (by their content), which model answers how: a resumed replay must
-    agree in it.
+    hashes of the bags that were asked about, and the answering model with its settings; a resumed
+    replay must agree with them.
 ``answers.jsonl``
-    one line per answer; those of a batch are written with one call. ``sightplan calibrate`` reads
-    it, as it reads the logs of runs; what was recorded stands beside it (``recorded``).
+    one line per answer, with the recorded answer beside it (``recorded``); the lines of a batch
+    are written with one call. ``sightplan calibrate`` reads this file as it reads the logs of
+    runs.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Key = tuple[str, str, int, int]
 
 
 def check_folder(folder: Path | str) -> Path:
-    """A directory that may take what a replay finds; nothing is made yet.
+    """Check that a directory may hold a replay's answers, and return it; nothing is created yet.
 
     Raises:
         InputError: it holds a run or a bag, cannot be written, or ``~name`` names no user.

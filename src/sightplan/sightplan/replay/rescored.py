@@ -101,7 +101,7 @@ def score_again(sources: Sources, scored: Callable[[Source, Mapping[str, Any]], 
 
 
 def _suite_of(run: Path | None) -> Suite | None:
-    """The suite of a run; None for none, and where that is not known."""
+    """Return the suite of a run; None if it has none, or if it is not known."""
     if run is None:
         return None
     try:
@@ -113,10 +113,10 @@ def _suite_of(run: Path | None) -> Suite | None:
 def rescore(episode: RecordedEpisode, suite: Suite | None = None) -> dict[str, Any]:
     """Score a recorded episode.
 
-    The line equals the live one in all but ``NOT_COMPARED``, whatever the method and the domain.
-    An episode that was cut off, or of which an event is lost, ends there with an error of the
-    machinery and is not scored, as it is live. Without truth nothing can be scored, either, which
-    is no error: what needs no truth is counted.
+    The line equals the live one in all but ``NOT_COMPARED``, for any method and domain. An episode
+    that was cut off, or of which an event is lost, ends there with an infrastructure error and is
+    not scored, as in a live run. An episode without truth is not scored either, without an error:
+    only values that need no truth are counted.
 
     Returns:
         a line of results, see ``EpisodeScorer.result``; plain JSON data.
@@ -129,7 +129,7 @@ def rescore(episode: RecordedEpisode, suite: Suite | None = None) -> dict[str, A
 
 
 def _whole(episode: RecordedEpisode) -> Iterator[EpisodeEvent]:
-    """The events up to the first that is lost, and an end in any case."""
+    """Yield the events up to the first lost one, always closed by an EpisodeEnded."""
     events: Sequence[EpisodeEvent] = episode.events
     if episode.lost:
         total = len(episode.events) + len(episode.lost)

@@ -1,4 +1,4 @@
-"""Keys and passwords: where they must not be, and out of what people read."""
+"""Finds and removes keys and passwords in texts and JSON data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def redact(text: str) -> str:
 def holds_key(text: str) -> bool:
     """Whether a text looks as if it held a key: by its beginning, or because nobody can read it.
 
-    Names of models, paths and hashes of commits are none.
+    Names of models, paths and hashes of commits do not count as keys.
     """
     if PREFIXED.search(text) or _BEARER.search(text):
         return True

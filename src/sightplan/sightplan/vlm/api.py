@@ -178,7 +178,8 @@ def resolved_options(name: str, values: Mapping[str, Any], seed: int,
 def backend_can_be_shared(name: str) -> bool:
     """Whether runs may use one backend, one after another.
 
-    Not one that sees a run's world, keeps track of its episodes, or of what it costs.
+    A backend that sees a run's world, keeps a history of episodes, or has a limit on its cost is
+    not shared.
     """
     traits = traits_of(backend_class(name))
     return not (traits.truth or traits.history or traits.capped)

@@ -125,7 +125,7 @@ class Recorded(Wrapper):
 
     def _lines(self, queries: Sequence[Query[Any]], replies: Sequence[Reply | None],
                ) -> list[dict[str, Any]]:
-        """The lines of the queries that were answered, and of what they share, if it is new."""
+        """Return the lines of answered queries, and of the data that they share, if new."""
         lines = []
         for query, reply in zip(queries, replies, strict=False):
             if reply is None:

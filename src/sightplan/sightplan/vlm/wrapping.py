@@ -93,7 +93,8 @@ class Wrapper:
 class Prompted(Wrapper):
     """A model that only chats, as one that answers every kind of query.
 
-    Kinds that the chat model does not answer itself are asked by ``Query.as_chat``, one by one.
+    Queries of kinds that the chat model does not answer itself are put by ``Query.as_chat``, one
+    by one.
 
     Args:
         inner: the chat model; one that answers ``Generate``.

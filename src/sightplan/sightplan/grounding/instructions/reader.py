@@ -2,8 +2,8 @@
 
 It knows things by category and colour, counts, "all but", left and right, "nearest to", places,
 drawers, and stages in sentences of their own; the words are in ``lexicon.yaml``. It was written
-for instructions about tidying a table, and is no model of language: what it cannot read it says. A
-sentence in which any word has no part is refused, for it may be the one that says "not".
+for instructions about tidying a table, and is no model of language: it reports any sentence that
+it cannot read. A sentence with an unused word is refused, since that word may be "not".
 """
 
 from __future__ import annotations
