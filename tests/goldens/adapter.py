@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -103,7 +104,8 @@ def command_items(commands: Sequence[Sequence[str]], folder: Path, results: Sequ
         if name:
             items[name] = {'code': code, **_plain_result(result)}
     for path in sorted(folder.rglob('run.json')):
-        name = str(path.parent.relative_to(folder))
+        # The hash of a cell's identity says how settings are written, not what was done.
+        name = re.sub(r'-[0-9a-f]{8}$', '', str(path.parent.relative_to(folder)))
         for key, item in _items(path.parent, {}, {}, details).items():
             items[f'{name}/{key}'] = item
     return items
