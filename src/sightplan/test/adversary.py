@@ -297,7 +297,7 @@ class PryingAnswerer(AnswererBase):
         return self._truths[known]
 
     def _offered(self, sample: Sample, context: Context) -> Iterator[Any]:
-        """What the context's methods and the pictures give, errors too."""
+        """Collect all values that the context's methods and the pictures return or raise."""
         pictures = [part for part in sample.parts if isinstance(part, Picture)]
         box = Region(Form.BOX, ((0.1, 0.1), (0.2, 0.2)))
         for call in (*(picture.load for picture in pictures),

@@ -93,7 +93,7 @@ class Tally(Query[TallyReply]):
 
 @st.composite
 def other_queries(draw: st.DrawFn) -> Asked:
-    """What was asked but for yes/no questions, also of a kind of a stranger's."""
+    """Events of queries that are no yes/no questions, one of them of a kind of another package."""
     seen = draw(observations())
     instance = st.builds(
         Instance, NAMES, BOXES, st.dictionaries(NAMES, CHANCES, min_size=1, max_size=2),

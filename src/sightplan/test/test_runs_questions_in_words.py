@@ -166,7 +166,7 @@ def test_simulated_models_know_the_truth_of_the_table(folder, backend, options, 
 
 
 def test_two_pictures_of_one_cluster_have_truths_of_their_own(folder):
-    """The same question about another picture of the cluster has another answer."""
+    """A question about two pictures of a cluster is answered by the truth of each picture."""
     text = SUITE.replace('row.text)', "row.text, cluster='scene')")
     (folder / 'mine.py').write_text(text)
     run(settings(folder, backend='noisy_oracle', backend_options={'table': 'perfect'}))

@@ -63,7 +63,7 @@ class SampledBelief(JointBelief):
         self._proposals = Proposals(self.atoms)
         self._moved = False
         self._sights: Visibility | None = None
-        # Situations of each atom so far, in order.
+        # Of each atom, the situations in which it was asked about, in order.
         self._situations: list[list[str]] = [[] for _ in self.atoms]
         self._granted: dict[int, bool] = {}  # facts provided before the first action
         self._begin(0)

@@ -408,7 +408,7 @@ def _proposal(event: Proposed) -> Block:
 
 
 def _replies(event: Asked) -> list[Block]:
-    """What was asked but for yes/no questions, and what came back, as the kinds say."""
+    """Rows of the queries that are no yes/no questions, with their replies in the kinds' words."""
     facts = (event.model,) if event.model else ()
     return [Block('proposal', query.summary(), event.seconds, texts=tuple(
         (label, _cut(', '.join(lines))) for label, lines in reply.texts().items()),

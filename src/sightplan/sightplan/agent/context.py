@@ -17,7 +17,7 @@ A context holds nothing but its methods (``sightplan.model.sealing``).
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -36,7 +36,8 @@ from sightplan.model import (
     State,
     Usage,
 )
-from sightplan.model.query import Deadline, Query, Reply, Traits
+from sightplan.model.logged import without_seed
+from sightplan.model.query import Deadline, Model, Query, Reply, Traits, traits_of
 from sightplan.model.sample import Sample
 
 if TYPE_CHECKING:
@@ -101,6 +102,38 @@ class AskedModel(Protocol):
 
         Without a time limit in ``deadline`` the run's own counts.
         """
+
+
+class SubjectModel:
+    """A model that is asked about one subject; implements ``AskedModel``.
+
+    Args:
+        model: the model.
+        backend: name of its backend, '' if it is not known.
+        timeout_s: wall-clock limit of one query [s]; None for the model's own limit.
+        ask: asks the model about the subject and records what was asked.
+    """
+
+    usage = None
+
+    def __init__(self, model: Model, backend: str, timeout_s: float | None,
+                 ask: Callable[[Sequence[Query[Any]], Deadline], list[Reply]]) -> None:
+        self._model, self.backend, self.timeout_s, self.ask = model, backend, timeout_s, ask
+
+    @property
+    def accepts(self) -> frozenset[type[Query[Any]]]:
+        """Contract in ``AskedModel``."""
+        return self._model.accepts
+
+    @property
+    def traits(self) -> Traits:
+        """Contract in ``AskedModel``."""
+        return traits_of(self._model)
+
+    @property
+    def name(self) -> str:
+        """Contract in ``AskedModel``."""
+        return without_seed(self._model.name)
 
 
 class Context(Protocol):

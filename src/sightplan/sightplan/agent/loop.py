@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from sightplan.agent.context import LOOK, AskedModel, Reason, WorldContext
+from sightplan.agent.context import LOOK, AskedModel, Reason, SubjectModel, WorldContext
 from sightplan.agent.policy import Act, Decision, Forfeit, Policy, Stop
 from sightplan.agent.registry import check_reads_goal
 from sightplan.agent.worlds import WorldWrapper, with_rules
@@ -66,7 +66,6 @@ from sightplan.model.query import (
     Model,
     Query,
     Reply,
-    Traits,
     start_episode,
     traits_of,
 )
@@ -132,7 +131,7 @@ class _Session:
         self._in_view: dict[int, tuple[str, ...] | None] = {}  # by the stamp of each observation
         self._recorder = recorder
         self._known: dict[type, EpisodeEvent] = {}  # the last of each kind of adopted knowledge
-        self._cancelled, self.limits, self._clock = cancelled, limits, clock
+        self._cancelled, self._limits, self._clock = cancelled, limits, clock
         self._started = clock()
         self._model: InstantiatedModel | None = None
 
@@ -213,7 +212,9 @@ class _Session:
             raise InputError('an episode has one model; leave the backend out')
         if isinstance(about, Sample):
             raise InputError('an episode has no samples; ask about an observation')
-        model: AskedModel = sealed(AskedModel, _AskedAbout(self, about, reason))
+        model: AskedModel = sealed(AskedModel, SubjectModel(
+            self._grounder, '', self._limits.ground_s,
+            lambda queries, deadline: self._ask(about, reason, queries, deadline)))
         return model
 
     def _as_observed(self, observation: Observation) -> Observation:
@@ -226,8 +227,8 @@ class _Session:
             return observation
         return replace(observation, visible_objects=visible)
 
-    def ask(self, about: Observation, reason: Reason, queries: Sequence[Query[Any]],
-            deadline: Deadline) -> list[Reply]:
+    def _ask(self, about: Observation, reason: Reason, queries: Sequence[Query[Any]],
+             deadline: Deadline) -> list[Reply]:
         """Ask the model about an observation of the episode, and record it.
 
         Raises:
@@ -240,7 +241,7 @@ class _Session:
         expected = _expected(queries, reason)
         asked = tuple(_about(query, about, observation) for query in queries)
         before, spent = self.timings_s['ground'], self._grounder.usage
-        timeout_s = self.limits.ground_s if deadline.timeout_s is None else deadline.timeout_s
+        timeout_s = self._limits.ground_s if deadline.timeout_s is None else deadline.timeout_s
         with self._stage('ground'):
             replies = self._grounder.ask(asked, replace(deadline, timeout_s=timeout_s))
         name = next((reply.model for reply in replies if reply.model), '') or self._grounder.name
@@ -248,10 +249,6 @@ class _Session:
                           reason.action, self.timings_s['ground'] - before, name, reason.prompt,
                           used_between(spent, self._grounder.usage), reason.memory))
         return replies
-
-    @property
-    def asked_model(self) -> Model:
-        return self._grounder
 
     def propose(self, history: Sequence[PastStep],
                 observation: Observation | None = None) -> Proposal:
@@ -268,7 +265,7 @@ class _Session:
         self._proposed_at.append(observation)
         before, spent = self.timings_s['propose'], self._visual_planner.usage
         with self._stage('propose'):
-            proposal = self._visual_planner.propose(observation, task, self.limits.propose_s)
+            proposal = self._visual_planner.propose(observation, task, self._limits.propose_s)
         proposal = replace(proposal, seconds=self.timings_s['propose'] - before)
         self.record(Proposed(observation, proposal,
                              prompt_id(self.prompt, proposal.prompt_sha256),
@@ -278,7 +275,7 @@ class _Session:
 
     def plan(self, task: PlanningTask) -> PlanningResult:
         with self._stage('plan'):
-            result = self._planner.plan(task, self.limits.plan_s)
+            result = self._planner.plan(task, self._limits.plan_s)
         self.record(Planned(result))
         if result.status is PlanningStatus.CRASHED:
             raise PlannerError(f'the planner crashed: {result.message or "no message"}')
@@ -320,42 +317,13 @@ class _Session:
     def _stage(self, stage: str) -> Iterator[None]:
         if self._cancelled():
             raise CancelledError(f'cancelled before {stage}')
-        if self.limits.episode_s is not None and self.seconds > self.limits.episode_s:
-            raise DeadlineError(f'the episode took longer than {self.limits.episode_s:g} s')
+        if self._limits.episode_s is not None and self.seconds > self._limits.episode_s:
+            raise DeadlineError(f'the episode took longer than {self._limits.episode_s:g} s')
         before = self._clock()
         try:
             yield
         finally:
             self.timings_s[stage] += self._clock() - before
-
-
-class _AskedAbout:
-    """The model, asked about one observation; contract in ``agent.context.AskedModel``."""
-
-    backend = ''
-    usage = None
-
-    def __init__(self, session: _Session, about: Observation, reason: Reason) -> None:
-        self._session, self._about, self._reason = session, about, reason
-
-    @property
-    def accepts(self) -> frozenset[type[Query[Any]]]:
-        return self._session.asked_model.accepts
-
-    @property
-    def traits(self) -> Traits:
-        return traits_of(self._session.asked_model)
-
-    @property
-    def name(self) -> str:
-        return self._session.answering_model
-
-    @property
-    def timeout_s(self) -> float | None:
-        return self._session.limits.ground_s
-
-    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
-        return self._session.ask(self._about, self._reason, queries, deadline)
 
 
 def _expected(queries: Sequence[Query[Any]], reason: Reason) -> tuple[bool | None, ...]:

@@ -199,7 +199,7 @@ def compare_choices(context: Context, sample: Sample, orders: str, neutral: bool
 
 
 def marked(sample: Sample, boxes: Sequence[Region]) -> Sample:
-    """The same sample with numbered frames around boxes in its picture, from 1."""
+    """Return the sample with its picture drawn over: box k of ``boxes`` has a frame numbered k."""
     def drawn(picture: Picture) -> Picture:
         return dataclasses.replace(picture, name=f'{picture.name} with marks', load=Sealed(
             lambda: numbered(picture.load(), boxes)))

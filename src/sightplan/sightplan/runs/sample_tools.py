@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol
 
-from sightplan.agent.context import LOOK, AskedModel, Reason
+from sightplan.agent.context import LOOK, AskedModel, Reason, SubjectModel
 from sightplan.agent.sample_asking import asks_yes_no
 from sightplan.grounding import BackendGrounder
 from sightplan.model import (
@@ -26,7 +26,6 @@ from sightplan.model.query import (
     Model,
     Query,
     Reply,
-    Traits,
     part_name,
     start_episode,
     traits_of,
@@ -38,6 +37,7 @@ from sightplan.runs.handing import Handed
 from sightplan.runs.samples import SamplePlan
 from sightplan.runs.work import closing
 from sightplan.vlm.api import check_backend, make_checked_backend
+from sightplan.vlm.wrapping import Wrapper
 
 _SAMPLE, _CLUSTER = 'sample', 'cluster'
 """Kinds of subjects that a model is asked about: a sample, or the picture of a cluster."""
@@ -109,7 +109,10 @@ class SampleTools:
         if not isinstance(about, Sample):
             raise InputError('a method for samples asks about a sample (give the sample, not its '
                              'picture)')
-        model: AskedModel = sealed(AskedModel, _AskedAbout(self, about, *self._of(backend)))
+        name, asked = self._of(backend)
+        model: AskedModel = sealed(AskedModel, SubjectModel(
+            asked, name, self._plan.settings.propose_timeout_s,
+            lambda queries, deadline: self._ask(about, name, asked, queries, deadline)))
         return model
 
     def plan(self, task: PlanningTask) -> PlanningResult:
@@ -121,14 +124,8 @@ class SampleTools:
                 FastDownwardPlanner(PlannerSettings(search=settings.planner_search)))
         return self._planner.plan(task, settings.planner_timeout_s)
 
-    def limit_s(self, query: Query[Any] | None = None) -> float | None:
-        """Return the time limit of a query [s]; None stands for any but a yes/no question."""
-        settings = self._plan.settings
-        return (settings.grounder_timeout_s if isinstance(query, YesNo)
-                else settings.propose_timeout_s)
-
-    def ask(self, about: Sample, backend: str, model: BackendGrounder,
-            queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+    def _ask(self, about: Sample, backend: str, model: BackendGrounder,
+             queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
         """Ask a model about a sample, and keep its name.
 
         Args:
@@ -154,10 +151,11 @@ class SampleTools:
             check_backend(backend, kind, model)
             self._note(real, part_name(model, type(query)),
                        _CLUSTER if isinstance(query, DetectInstances | Detect) else _SAMPLE)
-        self._truth.batch = self._about_same(real, bool(queries) and isinstance(queries[0], YesNo))
+        yes_no, settings = bool(queries) and isinstance(queries[0], YesNo), self._plan.settings
+        self._truth.batch = self._about_same(real, yes_no)
         timeout_s = deadline.timeout_s
         if timeout_s is None:
-            timeout_s = self.limit_s(queries[0] if queries else None)
+            timeout_s = settings.grounder_timeout_s if yes_no else settings.propose_timeout_s
         return model.ask([self._whole(query) for query in queries],
                          dataclasses.replace(deadline, timeout_s=timeout_s))
 
@@ -211,62 +209,20 @@ def _pictures(sample: Sample) -> list[str]:
     return [part.name for part in sample.parts if isinstance(part, Picture)]
 
 
-class _AskedAbout:
-    """A model that is asked about one sample; contract in ``agent.context.AskedModel``."""
-
-    def __init__(self, tools: SampleTools, about: Sample, backend: str,
-                 model: BackendGrounder) -> None:
-        self._tools, self._about, self._model = tools, about, model
-        self.backend = backend
-
-    @property
-    def accepts(self) -> frozenset[type[Query[Any]]]:
-        return self._model.accepts
-
-    @property
-    def traits(self) -> Traits:
-        return traits_of(self._model)
-
-    @property
-    def name(self) -> str:
-        return without_seed(self._model.name)
-
-    @property
-    def usage(self) -> Usage | None:
-        return None
-
-    @property
-    def timeout_s(self) -> float | None:
-        return self._tools.limit_s()
-
-    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
-        return self._tools.ask(self._about, self.backend, self._model, queries, deadline)
-
-
-class ModelPerDomain:
+class ModelPerDomain(Wrapper):
     """Presents the models of several domains as one model, see ``use``."""
 
     def __init__(self, models: Mapping[str, Model]) -> None:
+        super().__init__(next(iter(models.values())))
         self._models = models
-        self.current: Model = next(iter(models.values()))
 
     def use(self, domain: str) -> None:
         """Switch to the model of a domain; an unknown domain, or '', changes nothing."""
-        self.current = self._models.get(domain, self.current)  # questions in words have none
+        self.inner = self._models.get(domain, self.inner)  # questions in words have none
 
     @property
     def _all(self) -> list[Model]:
         return list({id(model): model for model in self._models.values()}.values())
-
-    @property
-    def accepts(self) -> frozenset[type[Query[Any]]]:
-        """Contract in ``Model``."""
-        return self.current.accepts
-
-    @property
-    def traits(self) -> Traits:
-        """Contract in ``HasTraits``."""
-        return traits_of(self.current)
 
     @property
     def name(self) -> str:
@@ -278,15 +234,3 @@ class ModelPerDomain:
         """Contract in ``Model``: that of all together."""
         known = [usage for model in self._all if (usage := model.usage) is not None]
         return sum(known, Usage()) if known else None
-
-    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
-        """Contract in ``Model``."""
-        return self.current.ask(queries, deadline)
-
-    def part_name(self, kind: type[Query[Any]]) -> str:
-        """Contract in ``HasParts``."""
-        return part_name(self.current, kind)
-
-    def start_episode(self, episode_id: str, split: str = '') -> None:
-        """Contract in ``FollowsEpisodes``."""
-        start_episode(self.current, episode_id, split)

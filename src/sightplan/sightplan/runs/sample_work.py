@@ -223,7 +223,7 @@ class SampleRunner:
     @property
     def _current_model(self) -> str:
         """Exact name of the run's model for the domain of the batch; '' where none is needed."""
-        backend = self._chosen.current if self._chosen is not None else self.backend
+        backend = self._chosen.inner if self._chosen is not None else self.backend
         return '' if backend is None else backend.name
 
     def _model_of(self, sample: Sample) -> str:

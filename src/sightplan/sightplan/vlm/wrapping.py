@@ -78,7 +78,7 @@ class Wrapper:
 
     @property
     def pictures_lost(self) -> str:
-        """The same attribute of the inner model; contract in ``PictureCheck``."""
+        """Why pictures do not reach the inner model, '' if no loss is known."""
         return pictures_lost(self.inner)
 
     def check_pictures(self) -> None:

@@ -344,7 +344,7 @@ class _Tools:
 
 
 class _Task:
-    """What the suite ``grounded_plan`` offers for a sample."""
+    """The prompts and the reader of replies of the suite ``grounded_plan``, for one sample."""
 
     def __init__(self, sample: Any) -> None:
         self._sample = sample

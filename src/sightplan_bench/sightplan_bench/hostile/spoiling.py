@@ -180,7 +180,7 @@ def lengthen(draw: Draw, data: bytes, other: bytes) -> bytes:
 
 
 def empty(draw: Draw, data: bytes, other: bytes) -> bytes:
-    """Nothing, or next to nothing."""
+    """Draw a file without content: no byte, one blank or zero byte, or only zero bytes."""
     return bytes(draw(st.sampled_from((b'', b'\0', b' ', b'\n', b'\0' * 10_000))))
 
 
