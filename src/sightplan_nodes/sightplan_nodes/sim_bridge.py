@@ -34,6 +34,7 @@ from sightplan.model import (
     param,
     settings_fields,
 )
+from sightplan.model.ports import CalibratedWorld, draws_labels
 from sightplan.model.query import close
 from sightplan.records import messages
 from sightplan.runs import make_world
@@ -88,9 +89,8 @@ class CameraSettings:
 class SimWorld(World, TruthSource, Protocol):
     """A simulated world, which implements two ports.
 
-    A world that may draw labels into its pictures says so by an attribute ``labels`` that is
-    true; one without it never does. A world that knows the calibration of its pictures has a
-    method ``camera_info() -> Calibration``.
+    One that draws labels into its pictures is also a ``LabellingWorld``, and one that knows the
+    calibration of its pictures a ``CalibratedWorld``.
     """
 
 
@@ -136,7 +136,7 @@ class _Episode:
         seen = self.world.observe()
         if seen.image is None and not seen.text:
             raise WorldError('the world gave neither image nor text')
-        if seen.unlabelled is not None and not _labels(self.world):
+        if seen.unlabelled is not None and not draws_labels(self.world):
             raise WorldError('the world labels its pictures, but has no attribute labels = True')
         granted = self.spec.privileged.grants(self.moved)
         facts = self._facts.provide(seen) if self._facts is not None and granted else None
@@ -163,10 +163,6 @@ def _goal(world: SimWorld) -> tuple[Observation, State]:
         raise WorldError(f'{type(world).__name__} cannot show a goal as a picture '
                          '(set goal:=told)')
     return world.goal_observation(), world.state(GOAL_NS)
-
-
-def _labels(world: SimWorld) -> bool:
-    return bool(getattr(world, 'labels', False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,15 +368,15 @@ class SimBridge(WorldNode):
         if seen.image is None:  # in words alone, which ~/get_view has
             self._frame = None
             return stamp_ns
-        camera_info = getattr(world, 'camera_info', None)
-        info = (MESSAGES.camera_info_to_msg(camera_info()) if camera_info is not None
+        info = (MESSAGES.camera_info_to_msg(world.camera_info())
+                if isinstance(world, CalibratedWorld)
                 else _uncalibrated(seen.image.shape, seen.frame_id))
         frame_id = info.header.frame_id
         raw = seen.image if seen.unlabelled is None else seen.unlabelled
         self._frame = _Frame(
             info, MESSAGES.image_to_msg(raw, stamp_ns, frame_id),
             MESSAGES.image_to_msg(seen.image, stamp_ns, frame_id)
-            if _labels(world) else None,
+            if draws_labels(world) else None,
             None if seen.depth_m is None
             else conversions.depth_to_msg(seen.depth_m, stamp_ns, frame_id))
         self._publish(stamp_ns)
@@ -518,7 +514,7 @@ class SimBridge(WorldNode):
             if goal is not None and goal.image is not None:
                 self._goal_pub.publish(
                     MESSAGES.image_to_msg(goal.image, stamp_ns, goal.frame_id))
-            response.labelled = _labels(episode.world)
+            response.labelled = draws_labels(episode.world)
             seen = self._history.at(0, stamp_ns).seen
             response.has_view = seen.visible_objects is not None or bool(seen.text)
             response.only_text = not self._driven and self._frame is None

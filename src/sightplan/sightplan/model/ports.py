@@ -97,6 +97,35 @@ class RenderedWorld(Protocol):
         """Name and version of the renderer, for the records of a run."""
 
 
+class Calibration(Protocol):
+    """An ideal pinhole camera: size [px], (3, 3) matrix K [px], name of its optical frame."""
+
+    width: int
+    height: int
+    matrix: NDArray[np.float64]
+    frame_id: str
+
+
+@runtime_checkable
+class CalibratedWorld(Protocol):
+    """A world that knows the calibration of its pictures."""
+
+    def camera_info(self) -> Calibration:
+        """Return the calibration of the camera."""
+
+
+@runtime_checkable
+class LabellingWorld(Protocol):
+    """A world that may draw labels into its pictures; one without this port never does."""
+
+    labels: bool
+
+
+def draws_labels(world: object) -> bool:
+    """Whether a world draws labels into its pictures."""
+    return isinstance(world, LabellingWorld) and world.labels
+
+
 @runtime_checkable
 class WorldFromAbove(Protocol):
     """A world that has a view from above for people."""

@@ -34,6 +34,7 @@ from sightplan.model import (
 )
 from sightplan.model.event_handler import EventHandler
 from sightplan.model.journal import StorageError, cannot_write
+from sightplan.model.ports import CalibratedWorld, draws_labels
 from sightplan.records import topics
 from sightplan.records.bag import METADATA, BagWriter
 from sightplan.records.bag_policy import ALL, FOLDER, KEPT, BagPolicy
@@ -61,8 +62,8 @@ class BagRecorder(EventHandler):
 
         Args:
             folder: the run directory.
-            truth: the world. Where it has ``camera_info`` its calibration is recorded, where it
-                has ``labels`` the picture without labels is, too.
+            truth: the world. The calibration of a ``CalibratedWorld`` is recorded, and of a
+                ``LabellingWorld`` that draws labels the picture without labels is, too.
             domain: domain of the episodes.
             keep: policy of the bags to keep, see ``BagPolicy``; not ``none``.
             compression: compression of the bags, see ``BagWriter``.
@@ -73,7 +74,7 @@ class BagRecorder(EventHandler):
         self._policy = BagPolicy(folder, keep, kept)
         self._cdr = BagMessages()
         self._messages = Messages(self._cdr)
-        self._labelled = bool(getattr(truth, 'labels', False))
+        self._labelled = draws_labels(truth)
         self._numbered = EpisodeMessages(self._messages, lambda: self._labelled)
         self._numbered.domain = domain
         self.truth = NotedTruth(truth, self._note_truth)
@@ -156,10 +157,9 @@ class BagRecorder(EventHandler):
         if seen.image is None or raw is None:
             bag.missing += bool(seen.image_id)
             return
-        camera = getattr(self._world, 'camera_info', None)
-        if camera is not None:
-            self._write(topics.CAMERA_INFO,
-                        self._messages.camera_info_to_msg(camera(), seen.stamp_ns))
+        if isinstance(self._world, CalibratedWorld):
+            self._write(topics.CAMERA_INFO, self._messages.camera_info_to_msg(
+                self._world.camera_info(), seen.stamp_ns))
         pictures = {topics.CAMERA_IMAGE: raw}
         if self._labelled:
             pictures[topics.CAMERA_LABELLED] = seen.image

@@ -76,6 +76,7 @@ from sightplan.model import (
     Usage,
     Verdict,
 )
+from sightplan.model.ports import Calibration
 from sightplan.queries import answered
 from sightplan.records import topics
 from sightplan.records.bag import MessageTypes
@@ -121,15 +122,6 @@ class Make(Protocol):
 
     def __call__(self, name: str, /, **fields: Any) -> Any:
         """A message of a type, such as ``std_msgs/msg/Header``."""
-
-
-class Calibration(Protocol):
-    """An ideal pinhole camera: size [px], (3, 3) matrix K [px], name of its optical frame."""
-
-    width: int
-    height: int
-    matrix: NDArray[np.float64]
-    frame_id: str
 
 
 @functools.cache
