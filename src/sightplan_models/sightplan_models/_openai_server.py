@@ -12,6 +12,7 @@ The ``openai`` client sends; its own retries are off. What becomes of a request 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import email.utils
 import enum
 import itertools
@@ -19,7 +20,7 @@ import logging
 import os
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,9 +33,15 @@ from sightplan.model import (
     SpendingCapError,
     Usage,
     excerpt,
+    settings_fields,
 )
 from sightplan.model.json_text import load_json
-from sightplan.model.redaction import SHORTEST_SECRET, without, without_secrets
+from sightplan.model.redaction import (
+    SHORTEST_SECRET,
+    environment_secrets,
+    without,
+    without_secrets,
+)
 from sightplan.vlm import _secrets
 
 _LOG = logging.getLogger(__name__)
@@ -49,6 +56,9 @@ _TOKENS_AROUND = 64
 """Estimate of the tokens of a chat template around the texts of a request."""
 _NOT_SENT = ('ConnectError', 'ConnectTimeout', 'PoolTimeout', 'ProxyError', 'UnsupportedProtocol')
 """Errors of the HTTP library before a request leaves."""
+_TOKEN_COUNTS = (('prompt_tokens', 'input_tokens'), ('completion_tokens', 'output_tokens'))
+"""Names of the counts of tokens in and out, by protocol."""
+_DETAILS = ('prompt_tokens_details', 'input_tokens_details')
 TOKEN_FIELDS = ('max_tokens', 'max_completion_tokens')
 _LOGGERS = ('openai', 'openai._base_client', 'openai._legacy_response', 'openai._response',
             'httpx2', *(f'httpcore2.{part}' for part in (
@@ -157,6 +167,34 @@ class Size:
         return cls(text, images, max(limits))
 
 
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A kind of request to a server: how it is sent, how large it is, and what a reply needs.
+
+    Attributes:
+        send: sends the body of a request with the client of the ``openai`` library; returns the
+            raw reply.
+        size: upper bounds of a request's size.
+        fault: why a reply, which is a JSON object, cannot be one to such a request; '' if it can.
+    """
+
+    send: Callable[[Any, Mapping[str, Any]], Awaitable[Any]]
+    size: Callable[[Mapping[str, Any]], Size]
+    fault: Callable[[Mapping[str, Any]], str]
+
+
+def _without_choices(reply: Mapping[str, Any]) -> str:
+    choices = reply.get('choices')
+    good = (isinstance(choices, list) and bool(choices) and isinstance(choices[0], dict)
+            and isinstance(choices[0].get('message'), dict))
+    return '' if good else 'choices'
+
+
+CHAT = Exchange(lambda client, body: client.chat.completions.with_raw_response.create(**body),
+                Size.of, _without_choices)
+"""Requests to ``/chat/completions``."""
+
+
 class Meter:
     """Counts requests and tokens, and keeps the caps.
 
@@ -229,7 +267,9 @@ class Meter:
         """
         self._requests += 1
         usage = reply.get('usage')
-        counts = [count(usage, name) for name in ('prompt_tokens', 'completion_tokens')]
+        counts = [next((found for name in names
+                        if (found := count(usage, name)) is not None), None)
+                  for names in _TOKEN_COUNTS]
         if counts[0] is None or counts[1] is None:
             if self._prices.capped:
                 raise SpendingCapError(
@@ -237,7 +277,8 @@ class Meter:
                     'that the cap cannot be kept; set max_cost_usd and max_tokens_total to 0, or '
                     'use a server that counts')
             return
-        details = usage.get('prompt_tokens_details') if isinstance(usage, dict) else None
+        details = next((usage[name] for name in _DETAILS if usage.get(name)), None
+                       ) if isinstance(usage, dict) else None
         cached = min(count(details, 'cached_tokens') or 0, counts[0])
         self._prompt += counts[0]
         self._cached += cached
@@ -288,22 +329,34 @@ class Server:
     """Sends requests; used from one thread, the event loop's, but for its constructor."""
 
     def __init__(self, *, base_url: str, api_key_env: str, concurrency: int, timeout_s: float,
-                 retries: int, backoff_s: float, prices: Prices) -> None:
+                 retries: int, backoff_s: float, prices: Prices, label: str = 'openai',
+                 headers: Mapping[str, str] | None = None) -> None:
         """Make the client; no request is sent.
+
+        Args:
+            base_url: address of the server; '' for that of the library.
+            api_key_env: name of the environment variable with the key.
+            concurrency: most requests at a time.
+            timeout_s: limit of one request [s].
+            retries: most further tries of a request.
+            backoff_s: pause before the second try [s].
+            prices: prices of tokens, and caps.
+            label: name of the backend, for messages.
+            headers: further headers of each request.
 
         Raises:
             BackendError: the ``openai`` library is missing.
             InputError: there is no key, or it cannot be one.
         """
-        self._openai = _library()
-        self._key = _read_key(api_key_env)
+        self._openai = _library(label)
+        self._key = _read_key(api_key_env, label)
         if not self._key and not base_url and not os.environ.get('OPENAI_BASE_URL'):
-            raise InputError(f'backend openai: the service of OpenAI needs a key; put it into '
+            raise InputError(f'backend {label}: the service of OpenAI needs a key; put it into '
                              f'{variable(api_key_env)}, or name your own server with base_url')
         self._client = self._openai.AsyncOpenAI(
             api_key=self._key or _NO_KEY, base_url=base_url or None, max_retries=0,
-            timeout=timeout_s)
-        check_url(str(self._client.base_url), 'OPENAI_BASE_URL')
+            timeout=timeout_s, default_headers=headers)
+        check_url(str(self._client.base_url), 'OPENAI_BASE_URL', label)
         self._filter = _KeyFilter(self.redact)
         for name in _LOGGERS:
             logging.getLogger(name).addFilter(self._filter)
@@ -314,15 +367,17 @@ class Server:
         self._pause_until = 0.0
 
     async def complete(self, compose: Callable[[], Mapping[str, Any]],
-                       deadline: float | None = None) -> dict[str, Any] | Failure:
-        """Request a chat completion, with retries where they may help.
+                       deadline: float | None = None,
+                       exchange: Exchange = CHAT) -> dict[str, Any] | Failure:
+        """Send a request, a chat completion by default, with retries where they may help.
 
         Args:
             compose: gives the request; called when it is about to be sent.
             deadline: time of the event loop's clock at which nobody waits any more.
+            exchange: kind of the request.
 
         Returns:
-            the reply, with at least one choice that has a message; or why the server refuses it.
+            the reply, which has what the exchange needs; or why the server refuses it.
 
         Raises:
             BackendError: the server could not be reached, or answers nonsense, again and again.
@@ -332,7 +387,7 @@ class Server:
         attempt = 0
         while True:
             async with self._slots:
-                found = await self._once(compose())
+                found = await self._once(compose(), exchange)
             if not isinstance(found, Failure):
                 return found
             if found.kind is Kind.REFUSED:
@@ -392,20 +447,21 @@ class Server:
         if left_s > 0:
             await _sleep(left_s)
 
-    async def _once(self, body: Mapping[str, Any]) -> dict[str, Any] | Failure:
+    async def _once(self, body: Mapping[str, Any],
+                    exchange: Exchange) -> dict[str, Any] | Failure:
         """Send once. Exceptions of the client hold the key: they do not leave this function."""
-        openai, size = self._openai, Size.of(body)
+        openai, size = self._openai, exchange.size(body)
         number, lost = await self.meter.reserve(size), False
         try:
             await self._wait_for_all()
             lost = True
             async with asyncio.timeout(self._timeout_s):
-                raw = await self._client.chat.completions.with_raw_response.create(**body)
+                raw = await exchange.send(self._client, body)
             found = self._parsed(raw.http_response.content)
             if isinstance(found, Failure):
                 return found
             lost = not isinstance(found.get('usage'), dict)
-            return self._checked(found, size)
+            return self._checked(found, size, exchange)
         except openai.APIStatusError as error:
             lost = False
             return self._status_failure(error)
@@ -433,17 +489,16 @@ class Server:
             return Failure(Kind.NONSENSE, f'no JSON: {excerpt(start)}')
         return reply if isinstance(reply, dict) else Failure(Kind.NONSENSE, 'no JSON object')
 
-    def _checked(self, reply: dict[str, Any], size: Size) -> dict[str, Any] | Failure:
-        """The reply, counted, if it has a message."""
-        choices = reply.get('choices')
-        good = (isinstance(choices, list) and bool(choices) and isinstance(choices[0], dict)
-                and isinstance(choices[0].get('message'), dict))
-        if good or reply.get('usage') is not None:
+    def _checked(self, reply: dict[str, Any], size: Size,
+                 exchange: Exchange) -> dict[str, Any] | Failure:
+        """The reply, counted, if it has what the exchange needs."""
+        missing = exchange.fault(reply)
+        if not missing or reply.get('usage') is not None:
             self.meter.answered(reply, size)
-        if not good:
+        if missing:
             error = reply.get('error')
             return Failure(Kind.NONSENSE, self.redact_error(
-                f'no choices, but {words(error)}' if error else 'a reply without choices'))
+                f'no {missing}, but {words(error)}' if error else f'a reply without {missing}'))
         return reply
 
     def _status_failure(self, error: Any) -> Failure:
@@ -506,7 +561,7 @@ class _KeyFilter(logging.Filter):
         return True
 
 
-def check_url(url: str, where: str) -> None:
+def check_url(url: str, where: str, label: str = 'openai') -> None:
     """Refuse an address that is not a server's, or contains a secret.
 
     Raises:
@@ -516,15 +571,56 @@ def check_url(url: str, where: str) -> None:
         parts = urlsplit(url)
         good = parts.scheme in ('http', 'https') and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        raise InputError(f'backend openai: {where} is not an address; it must be like '
+        raise InputError(f'backend {label}: {where} is not an address; it must be like '
                          f'http://localhost:8000/v1') from None
     if '@' in parts.netloc or parts.query or parts.fragment:
-        raise InputError(f'backend openai: {where} must hold no user, password or query, because '
+        raise InputError(f'backend {label}: {where} must hold no user, password or query, because '
                          f'it is written to results; put the key into an environment variable and '
                          f'name that with api_key_env')
     if not good:
-        raise InputError(f'backend openai: {where} is not an address; it must be like '
+        raise InputError(f'backend {label}: {where} is not an address; it must be like '
                          f'http://localhost:8000/v1')
+
+
+def check_secrets(settings: Any, label: str) -> None:
+    """Refuse settings that could carry a secret into results.
+
+    Args:
+        settings: dataclass of settings, with ``base_url`` and ``api_key_env`` among them.
+        label: name of the backend, for messages.
+
+    Raises:
+        InputError: names the field, but not its value.
+    """
+    if isinstance(settings.base_url, str) and settings.base_url:
+        check_url(settings.base_url, 'base_url', label)
+    given = settings.api_key_env
+    if not isinstance(given, str) or (given and not (
+            _secrets.is_variable(given)
+            or (given in os.environ and not _secrets.holds_key(given)))):
+        raise InputError(f'backend {label}: api_key_env is the NAME of an environment variable, '
+                         'such as OPENAI_API_KEY (in capitals, or set already); never write '
+                         'the key itself into settings')
+    key = os.environ.get(given, '').strip()
+    secrets = [*environment_secrets(), *([key] if len(key) >= SHORTEST_SECRET else [])]
+    for field in settings_fields(type(settings)):
+        value = getattr(settings, field.name)
+        if field.name != 'api_key_env' and _is_secret(value, secrets):
+            raise InputError(f'backend {label}: {field.name} looks as if it held a key or a '
+                             f'password, and settings are written to results; put the key '
+                             f'into an environment variable and name that with api_key_env')
+
+
+def _is_secret(value: object, secrets: Sequence[str]) -> bool:
+    """Whether a setting holds one of these secrets, or seems to hold another."""
+    data = value
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError, RecursionError):
+            data = load_json(value)
+    if _secrets.secret_field(data):
+        return True
+    return any(_secrets.holds_key(text) or any(secret in text for secret in secrets)
+               for text in (str(value), *_secrets.texts(data)))
 
 
 def host(url: str) -> str:
@@ -556,11 +652,11 @@ def variable(name: str) -> str:
     return f'the environment variable {name if known else "that api_key_env names"}'
 
 
-def _read_key(name: str) -> str:
+def _read_key(name: str, label: str) -> str:
     """Read the key from the environment, '' without one; an InputError if it cannot be a key."""
     key = os.environ.get(name, '').strip() if name else ''
     if not key.isascii() or not key.isprintable() or ' ' in key:
-        raise InputError(f'backend openai: {variable(name)} holds no key (a key is one word of '
+        raise InputError(f'backend {label}: {variable(name)} holds no key (a key is one word of '
                          f'plain letters, digits and signs)')
     return key
 
@@ -601,10 +697,10 @@ def _inner(body: object) -> Mapping[str, Any]:
     return raw if isinstance(raw, dict) else {'message': str(raw)} if raw else {}
 
 
-def _library() -> Any:
+def _library(label: str) -> Any:
     try:
         import openai
     except ImportError as error:
-        raise BackendError(f'backend openai needs the library openai ({error}); install it: '
+        raise BackendError(f'backend {label} needs the library openai ({error}); install it: '
                            'pip install "sightplan_models[openai]"') from error
     return openai

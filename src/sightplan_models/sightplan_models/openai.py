@@ -17,11 +17,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import concurrent.futures
-import contextlib
 import dataclasses
 import functools
 import logging
-import os
 import re
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -39,12 +37,10 @@ from sightplan.model import (
     SpendingCapError,
     Usage,
     param,
-    settings_fields,
 )
 from sightplan.model.dataclass_json import picture_id
 from sightplan.model.json_text import load_json
 from sightplan.model.query import Deadline, ModelByKind, Part, Query, Rgb, Traits, answers
-from sightplan.model.redaction import SHORTEST_SECRET, environment_secrets
 from sightplan.model.reply_text import after_thoughts
 from sightplan.queries.chat import ChatStyle
 from sightplan.queries.choose import (
@@ -71,7 +67,6 @@ from sightplan.queries.pointing import (
     family_hash,
 )
 from sightplan.queries.yes_no import YesNo, YesNoReply
-from sightplan.vlm import _secrets
 from sightplan.vlm.images import MEDIA, encode
 from sightplan.vlm.replies import begins_unknown, without_surrogates
 from sightplan.vlm.wrapping import Prompted
@@ -203,23 +198,7 @@ class Settings:
         Raises:
             InputError: names the field, but not its value.
         """
-        if isinstance(self.base_url, str) and self.base_url:
-            _openai_server.check_url(self.base_url, 'base_url')
-        given = self.api_key_env
-        if not isinstance(given, str) or (given and not (
-                _secrets.is_variable(given)
-                or (given in os.environ and not _secrets.holds_key(given)))):
-            raise InputError('backend openai: api_key_env is the NAME of an environment variable, '
-                             'such as OPENAI_API_KEY (in capitals, or set already); never write '
-                             'the key itself into settings')
-        key = os.environ.get(given, '').strip()
-        secrets = [*environment_secrets(), *([key] if len(key) >= SHORTEST_SECRET else [])]
-        for field in settings_fields(type(self)):
-            value = getattr(self, field.name)
-            if field.name != 'api_key_env' and _is_secret(value, secrets):
-                raise InputError(f'backend openai: {field.name} looks as if it held a key or a '
-                                 f'password, and settings are written to results; put the key '
-                                 f'into an environment variable and name that with api_key_env')
+        _openai_server.check_secrets(self, 'openai')
 
 
 def content(settings: Settings, kind: object = None) -> str:
@@ -836,18 +815,6 @@ def _names(text: str, field: str) -> bool:
 
 def _system(text: str) -> list[dict[str, Any]]:
     return [{'role': 'system', 'content': text}] if text else []
-
-
-def _is_secret(value: object, secrets: Sequence[str]) -> bool:
-    """Whether a setting holds one of these secrets, or seems to hold another."""
-    data = value
-    if isinstance(value, str):
-        with contextlib.suppress(ValueError, RecursionError):
-            data = load_json(value)
-    if _secrets.secret_field(data):
-        return True
-    return any(_secrets.holds_key(text) or any(secret in text for secret in secrets)
-               for text in (str(value), *_secrets.texts(data)))
 
 
 def _extra_body(text: str) -> dict[str, Any]:
