@@ -119,8 +119,13 @@ def _settings(cls: type) -> str:
     about = f'`{cls.__module__}`.{also}'
     return f'### {name}\n\n{about}\n\n' + _table(
         ('name', 'default', 'values', 'meaning'),
-        [(f'`{field.name}`', _default(field.default), _values(field.metadata),
+        [(f'`{field.name}`', _default_of(field), _values(field.metadata),
           field.metadata['description']) for field in _own(cls)])
+
+
+def _default_of(field: dataclasses.Field[Any]) -> str:
+    auto = field.metadata.get('auto')
+    return 'auto' if auto is not None and auto == field.default else _default(field.default)
 
 
 def _commands() -> Iterator[str]:
@@ -186,6 +191,8 @@ def _values(metadata: Mapping[str, Any], flag: Flag | None = None) -> str:
     if choices:
         return ', '.join(str(one.value if isinstance(one, Enum) else one) for one in choices)
     low, high = metadata['low'], metadata['high']
+    if metadata.get('auto') is not None and metadata['auto'] == low:
+        return f'auto, or 1 to {high:g}'
     if low is None and high is None:
         return ''
     if high is None:

@@ -43,6 +43,7 @@ from sightplan.model.redaction import (
     without_secrets,
 )
 from sightplan.vlm import _secrets
+from sightplan_models._openai_slots import DEFAULT_CONCURRENCY, Slots, find_slots
 
 _LOG = logging.getLogger(__name__)
 _sleep = asyncio.sleep
@@ -54,6 +55,8 @@ _TOKENS_OF_AN_IMAGE = 1000
 """Estimate of tokens of an image until the first reply; models make 200 to 1600 of 640 x 480."""
 _TOKENS_AROUND = 64
 """Estimate of the tokens of a chat template around the texts of a request."""
+_ASIDE_S = 5.0
+"""Limit of a request for what the server is, beside the requests of the run [s]."""
 _NOT_SENT = ('ConnectError', 'ConnectTimeout', 'PoolTimeout', 'ProxyError', 'UnsupportedProtocol')
 """Errors of the HTTP library before a request leaves."""
 _TOKEN_COUNTS = (('prompt_tokens', 'input_tokens'), ('completion_tokens', 'output_tokens'))
@@ -336,7 +339,7 @@ class Server:
         Args:
             base_url: address of the server; '' for that of the library.
             api_key_env: name of the environment variable with the key.
-            concurrency: most requests at a time.
+            concurrency: most requests at a time; 0: as many as the server works on.
             timeout_s: limit of one request [s].
             retries: most further tries of a request.
             backoff_s: pause before the second try [s].
@@ -362,7 +365,9 @@ class Server:
             logging.getLogger(name).addFilter(self._filter)
         self.host = host(str(self._client.base_url))
         self.meter = Meter(prices)
-        self._slots = asyncio.Semaphore(concurrency)
+        self._slots = asyncio.Semaphore(concurrency) if concurrency else None
+        self._own = bool(base_url or os.environ.get('OPENAI_BASE_URL'))
+        self._finding_slots = asyncio.Lock()
         self._timeout_s, self._retries, self._backoff_s = timeout_s, retries, backoff_s
         self._pause_until = 0.0
 
@@ -386,7 +391,7 @@ class Server:
         """
         attempt = 0
         while True:
-            async with self._slots:
+            async with await self._open_slots():
                 found = await self._once(compose(), exchange)
             if not isinstance(found, Failure):
                 return found
@@ -415,6 +420,26 @@ class Server:
             self._pause_until = max(self._pause_until, self._now() + pause_s)
         else:
             await _sleep(pause_s)
+
+    async def _open_slots(self) -> asyncio.Semaphore:
+        """The limit of requests at a time; the server is asked for its slots the first time."""
+        async with self._finding_slots:
+            if self._slots is None:
+                found = await find_slots(self._get) if self._own else Slots(
+                    DEFAULT_CONCURRENCY, 'it is a public service')
+                _LOG.info('%s: %d requests at a time (%s); concurrency=N sets another number',
+                          self.host, found.count, found.reason)
+                self._slots = asyncio.Semaphore(found.count)
+        return self._slots
+
+    async def _get(self, path: str) -> Any:
+        """The JSON at a path from the server's root; None if there is none."""
+        root = str(self._client.base_url).rstrip('/').removesuffix('/v1')
+        try:
+            async with asyncio.timeout(min(_ASIDE_S, self._timeout_s)):
+                return await self._client.get(root + path, cast_to=object)
+        except (self._openai.OpenAIError, TimeoutError, ValueError):
+            return None
 
     async def models(self) -> list[str]:
         """Names of the server's models, if it reports them."""

@@ -168,7 +168,9 @@ class Settings:
                             low=1)
     max_pixels: int = param(RESIZE_MAX_PIXELS, 'For resized_pixel_xy: the processor reduces '
                             'pictures with more pixels (max_pixels or size.longest_edge)', low=1)
-    concurrency: int = param(8, 'Most requests at a time', low=1, high=1024, identity=False)
+    concurrency: int = param(0, 'Most requests at a time; auto: as many as the server works on '
+                             'where it says so (the slots of llama.cpp), 64 for vLLM and SGLang, '
+                             'else 8', low=0, high=1024, identity=False, auto=0)
     timeout_s: float = param(120.0, 'Limit of one request [s]', low=0.1, high=3600.0,
                              identity=False)
     retries: int = param(5, 'Most further tries of a request after rate limits, outages and '

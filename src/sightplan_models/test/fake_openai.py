@@ -64,6 +64,7 @@ class FakeServer:
     Attributes:
         bodies: requests, parsed, in the order of arrival.
         headers: their headers, names in lower case.
+        state: JSON that it has at paths besides its list of models, such as ``/props``.
         most_at_once: most requests that were under way at a time.
         before_reply: called in the server's thread of each request before it replies.
         checks: requests by which a run finds out whether pictures arrive; they are in no other
@@ -79,6 +80,7 @@ class FakeServer:
         self.reply_to_check: Behaviour = lambda body, number: chat('Red', usage=(
             10 + 100 * (len(body['messages'][-1]['content']) - 1), 1))
         self.models: list[str] = ['one', 'two']
+        self.state: dict[str, Any] = {}
         self.most_at_once = self._at_once = 0
         self.before_reply: Callable[[int], None] = lambda number: None
         self._lock = threading.Lock()
@@ -92,7 +94,10 @@ class FakeServer:
                 outer._post(self)
 
             def do_GET(self) -> None:
-                outer._send(self, Reply({'data': [{'id': name} for name in outer.models]}))
+                state = {'/v1/models': {'data': [{'id': name} for name in outer.models]},
+                         **outer.state}
+                outer._send(self, Reply(state[self.path]) if self.path in state else
+                            error(404, 'there is nothing here'))
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
                 pass

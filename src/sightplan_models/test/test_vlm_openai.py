@@ -190,6 +190,26 @@ def test_the_image_that_arrives_is_the_image(make: Any) -> None:
     assert (sent == request[0].observation.image).all()
 
 
+@pytest.mark.parametrize(('state', 'concurrency', 'most'), [
+    ({'/props': {'total_slots': 3}}, 'auto', 3), ({'/props': {'total_slots': 3}}, 2, 2),
+    ({'/props': {'total_slots': True}, '/v1/models': {'data': [{'owned_by': 'vllm'}]}}, 'auto',
+     64),
+    ({'/v1/models': {'data': []}}, 'auto', 8), ({'/props': [None]}, 'auto', 8)])
+def test_requests_at_a_time_are_the_slots_that_the_server_reports(
+        make: Any, state: dict[str, Any], concurrency: int | str, most: int) -> None:
+    enough = threading.Barrier(most)
+
+    def before(number: int) -> None:
+        if number:
+            with contextlib.suppress(threading.BrokenBarrierError):
+                enough.wait(20)
+
+    with FakeServer() as server:
+        server.state, server.before_reply = state, before
+        ask_all(make(server, concurrency=concurrency), questions(2 * most + 1))
+        assert server.most_at_once == most
+
+
 def test_the_first_request_is_awaited_and_the_others_are_bounded(make: Any) -> None:
     gate = threading.Event()
     together = threading.Semaphore(0)
@@ -895,7 +915,7 @@ def test_a_server_of_ones_own_needs_no_key_but_openai_does(make: Any) -> None:
 @pytest.mark.parametrize(('values', 'match'), [
     ({'model': ''}, 'model is missing'), ({'extra_body': '{'}, 'extra_body'),
     ({'extra_body': '[]'}, 'extra_body'), ({'extra_body': '{"model": "x"}'}, 'extra_body'),
-    ({'max_cost_usd': 1.0}, 'price_in'), ({'concurrency': 0}, 'concurrency'),
+    ({'max_cost_usd': 1.0}, 'price_in'), ({'concurrency': -1}, 'concurrency'),
     ({'image_format': 'gif'}, 'image_format'), ({'timeout_s': '3'}, 'timeout_s')])
 def test_bad_settings_are_named(values: dict[str, Any], match: str) -> None:
     with pytest.raises(InputError, match=match):

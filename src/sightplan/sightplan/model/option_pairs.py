@@ -38,7 +38,9 @@ def read_options(pairs: Sequence[str], settings: type | None, flag: str) -> dict
             hint = did_you_mean(key, tuple(fields)) or ';'
             raise InputError(f'{flag}: there is no setting {key!r}{hint} there are '
                              f'{", ".join(fields) or "none"}')
-        options[key] = _convert(text, fields[key].type, f'{flag} {pair!r}')
+        meant = fields[key].value(text)
+        options[key] = _convert(text, fields[key].type, f'{flag} {pair!r}'
+                                ) if meant == text else meant
     return options
 
 

@@ -177,12 +177,12 @@ class Registry(Generic[T]):
             InputError: an unknown name or field, or a bad value.
         """
         cls, values = self._settings_class(name), values or {}
-        known = [f.name for f in settings_fields(cls)]
+        known = {f.name: f for f in settings_fields(cls)}
         for key in values:
             if key not in known:
                 raise InputError(f'{self._kind} {name!r} has no setting {key!r}; it has '
                                  f'{", ".join(known) or "none"}')
-        settings = cls(**values)
+        settings = cls(**{key: known[key].value(value) for key, value in values.items()})
         check_settings(settings, f'{self._kind} {name}')
         return settings
 

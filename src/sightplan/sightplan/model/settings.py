@@ -27,6 +27,11 @@ class SettingField:
     high: float | None = None
     choices: tuple[str, ...] | None = None
     identity: bool = True
+    auto: Any = None
+
+    def value(self, given: Any) -> Any:
+        """The value that is meant: the word ``auto`` stands for one where the setting has it."""
+        return self.auto if given == 'auto' and self.auto is not None else given
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,7 @@ class NoSettings:
 
 def param(default: Any, description: str, *, low: float | None = None,
           high: float | None = None, choices: Sequence[str] | None = None,
-          identity: bool = True) -> Any:
+          identity: bool = True, auto: Any = None) -> Any:
     """Declare a field of a settings dataclass with its description and bounds.
 
     Args:
@@ -47,9 +52,11 @@ def param(default: Any, description: str, *, low: float | None = None,
         choices: the only values.
         identity: whether results depend on it; a run may be resumed with another value of a
             setting that only says how fast, how patiently or how expensively it is done.
+        auto: the value for which people write ``auto``; None: there is none.
     """
     metadata = {'description': description, 'low': low, 'high': high,
-                'choices': tuple(choices) if choices else None, 'identity': identity}
+                'choices': tuple(choices) if choices else None, 'identity': identity,
+                'auto': auto}
     if isinstance(default, (list, tuple)):
         default = tuple(default)
     return dataclasses.field(default=default, metadata=metadata)
@@ -61,7 +68,7 @@ def settings_fields(cls: type) -> tuple[SettingField, ...]:
         _FIELDS[cls] = tuple(
             SettingField(f.name, type(f.default), f.default, f.metadata['description'],
                          f.metadata['low'], f.metadata['high'], f.metadata['choices'],
-                         f.metadata['identity'])
+                         f.metadata['identity'], f.metadata.get('auto'))
             for f in dataclasses.fields(cls) if 'description' in f.metadata)
     return _FIELDS[cls]
 

@@ -35,6 +35,9 @@ from sightplan.vlm.api import (
     resolved_options,
 )
 
+_WORKERS = 8
+"""Batches under way at a time where the model finds its own number of requests at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class AskSettings:
@@ -203,7 +206,7 @@ class AnotherModel:
         return ask_again(
             self._sources.read(), self._backend, truth=self._truth,
             parse=PARSERS[asking.answers], wording=asking.wording, purposes=asking.purposes,
-            limit=asking.limit, done=done, workers=getattr(self._settings, 'concurrency', 1),
+            limit=asking.limit, done=done, workers=getattr(self._settings, 'concurrency', 1) or _WORKERS,
             timeout_s=asking.timeout_s, prompts=prompts,
             finished=lambda source: watcher.episode(source.name), cancelled=cancelled)
 
