@@ -1,9 +1,9 @@
 """How many requests a server works on at the same time.
 
-More requests than that wait in the server's queue, and where each slot of the server has a cache of
-its own (llama.cpp), they also push each other's prompts out of it. llama.cpp reports its slots.
-vLLM and SGLang batch as many requests as their memory holds, and report no number; their documented
-defaults (``--max-num-seqs``, ``--max-running-requests``) are far above what is chosen here.
+More requests than that wait in the server's queue, and where each slot of the server has a cache
+of its own (llama.cpp), they also push each other's prompts out of it. llama.cpp reports its slots.
+vLLM and SGLang batch as many requests as their memory holds, and report no number; their
+documented defaults (``--max-num-seqs``, ``--max-running-requests``) are above what is chosen here.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Tiny models of real architectures as GGUF files, which llama.cpp serves: no downloads.
 
-The text model is a Qwen2-VL of one layer, and the vision projector its ViT of one layer. Weights are
-made by hand on top of small random ones, such that the model behaves like one that was trained:
+The text model is a Qwen2-VL of one layer, and the vision projector its ViT of one layer. Weights
+are made by hand on top of small random ones, such that it behaves like one that was trained:
 
 * it replies ``Yes`` or ``No``, and then ends its turn;
 * which of the two depends on the words of the prompt and on the colours of its pictures;
+* a prompt with the word "letter" gets one of the letters A to D instead;
 * where a grammar demands other text, it prefers marks that close what is open.
 
 Attention is almost uniform, so the state of the last token is the mean of what the prompt holds.
@@ -30,17 +31,20 @@ _SENTENCES = (
     'Is the red block on top of the blue block? Is the green block directly on top of the others?',
     'Is the yellow block in the column labeled "c1"? Is the orange block the topmost one?',
     'Goal: the purple block is in column c3. Now: what do you see? Which action comes next?',
-    'Reply with one word. Question: Answer: <answer>yes</answer> <explanation>',
+    'Reply with one word, with one letter. Question: Answer: <answer>yes</answer> <explanation>',
     '{"action": "move", "parameters": ["b1", "c2"], "point": [1, 2], "plan": []}')
 CHAT_TEMPLATE = (
     "{%- for m in messages -%}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n"
     '{%- endfor -%}{%- if add_generation_prompt -%}<|im_start|>assistant\n{%- endif -%}')
 _WIDTH, _HEADS, _HIDDEN, _LAYERS = 64, 2, 96, 1
 _VISION_WIDTH, _PATCH, _MERGE = 32, 14, 2
-_CONSTANT, _ENDS, _COLOURS, _MEANING = 0, 1, slice(2, 5), slice(5, _WIDTH)
+_CONSTANT, _ENDS, _COLOURS, _LETTER, _MEANING = 0, 1, slice(2, 5), 5, slice(6, _WIDTH)
 """Dimensions of the text model's state: 1 at every token; 1 after an answer; mean colour of the
-pictures; random features of words."""
+pictures; how often the prompt speaks of letters; random features of words."""
+_LETTERS = ('A', 'B', 'C', 'D')
 _ANSWER_LOGIT, _CLOSING_LOGIT, _END_LOGIT = 3.0, 1.5, 4.0
+_LETTER_WEIGHT = 120.0
+"""Weight of a mention of letters, which is diluted by all other words of the prompt."""
 _CLOSING = '"}],'
 _LINEAR_SHIFT = 12.0
 """Input at which GELU passes its argument through unchanged."""
@@ -122,13 +126,20 @@ def _text_weights(tokens: list[str], random: np.random.Generator) -> dict[str, N
     embedding[:, _MEANING] = random.normal(size=embedding[:, _MEANING].shape)
     for forms in answers.values():
         embedding[forms, _ENDS] = 8
+    spoken_of = [number[token] for token in ('letter', 'Ġletter') if token in number]
+    letters = [number[letter] for letter in _LETTERS]
+    embedding[spoken_of] = 0
+    embedding[spoken_of, _LETTER] = 8
+    embedding[letters, _ENDS] = 8
     output = random.normal(scale=.02, size=embedding.shape)
     opinion = random.normal(size=_WIDTH)
-    opinion[[_CONSTANT, _ENDS]] = 0
+    opinion[[_CONSTANT, _ENDS, _LETTER]] = 0
     opinion[_COLOURS] *= 3
     for word, sign in (('Yes', 1), ('No', -1)):
         output[answers[word]] += sign * opinion
         output[answers[word], _CONSTANT] = _ANSWER_LOGIT - .5 * np.arange(len(answers[word]))
+    output[letters, _LETTER] = _LETTER_WEIGHT
+    output[letters] += .3 * random.normal(size=output[letters].shape)
     output[[number[mark] for mark in _CLOSING], _CONSTANT] = _CLOSING_LOGIT
     output[_END, _ENDS] = _END_LOGIT
     carried = np.zeros((_WIDTH, _WIDTH))
