@@ -207,7 +207,8 @@ class AnotherModel:
             self._sources.read(), self._backend, truth=self._truth,
             parse=PARSERS[asking.answers], wording=asking.wording, purposes=asking.purposes,
             limit=asking.limit, done=done,
-            workers=getattr(self._settings, 'concurrency', 1) or _WORKERS, timeout_s=asking.timeout_s, prompts=prompts,
+            workers=getattr(self._settings, 'concurrency', 1) or _WORKERS,
+            timeout_s=asking.timeout_s, prompts=prompts,
             finished=lambda source: watcher.episode(source.name), cancelled=cancelled)
 
     def _identity(self) -> dict[str, Any]:
