@@ -8,13 +8,14 @@ that is cut in pieces is put together.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sightplan.model.reply_text import after_thoughts
+from sightplan.model.reply_text import after_thoughts, answer_mark_spans
 from sightplan.vlm.replies import answer_place
 
 OPEN_TAG = '<answer>'
@@ -144,6 +145,7 @@ def likely_at_answer(content: str, tokens: Sequence[Token], reasoning: bool) -> 
     tag = spoken.lower().rfind(OPEN_TAG)
     tagged = reasoning or tag >= 0
     spoken = _plain(spoken[max(tag, 0):]).rstrip()
+    tokens = _without_answer_marks(tokens)
     whole = ''.join(token.text for token in tokens)
     start = whole.rfind(spoken) if spoken else -1
     stop = start + len(spoken)
@@ -156,6 +158,20 @@ def likely_at_answer(content: str, tokens: Sequence[Token], reasoning: bool) -> 
             pieces.append(token)
     place = answer_place([piece.text for piece in pieces], tagged)
     return None if place is None else _joined(pieces[place:])
+
+
+def _without_answer_marks(tokens: Sequence[Token]) -> Sequence[Token]:
+    """The tokens without the characters of marks around answers, as in ``after_thoughts``."""
+    spans = answer_mark_spans(''.join(token.text for token in tokens))
+    if not spans:
+        return tokens
+    found, end = [], 0
+    for token in tokens:
+        begin, end = end, end + len(token.text)
+        found.append(dataclasses.replace(token, text=''.join(
+            char for place, char in enumerate(token.text, begin)
+            if not any(start <= place < stop for start, stop in spans))))
+    return found
 
 
 def _joined(tokens: Sequence[Token]) -> Likely:

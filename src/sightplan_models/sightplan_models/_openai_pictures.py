@@ -49,10 +49,16 @@ class Finding:
     Attributes:
         lost: why pictures do not reach the model; '' if they may.
         unchecked: why that could not be found out; '' if it could.
+        seen: how it was found out that they do; '' if it was not.
     """
 
     lost: str = ''
     unchecked: str = ''
+    seen: str = ''
+
+    def __str__(self) -> str:
+        """The finding in words."""
+        return self.lost or self.seen or f'not known whether pictures arrive: {self.unchecked}'
 
 
 def colour_picture(colour: str) -> NDArray[np.uint8]:
@@ -74,12 +80,14 @@ def find_out(ask: Callable[[NDArray[np.uint8] | None], Said]) -> Finding:
         return Finding(unchecked='the server does not say how many tokens a prompt takes')
     more = first.prompt_tokens - plain.prompt_tokens
     if more > _PLACEHOLDER_TOKENS:
-        return Finding()
+        return Finding(seen=f'pictures reach the model: a prompt with a picture takes '
+                            f'{first.prompt_tokens} tokens and {plain.prompt_tokens} without')
     said = {'red': first.text, **{colour: ask(colour_picture(colour)).text
                                   for colour in ('green', 'blue')}}
     words = {colour: text.strip().lower() for colour, text in said.items()}
     if all(colour in word for colour, word in words.items()):
-        return Finding()  # it sees them, and the server does not count them
+        return Finding(seen='pictures reach the model: it names the colours of a red, a green and '
+                            'a blue picture')  # the server does not count pictures
     if not all(words.values()) or len(set(words.values())) > 1:
         return Finding(unchecked=f'a picture takes no more tokens than none ({more}), and the '
                                  f'replies to pictures of three colours do not tell')

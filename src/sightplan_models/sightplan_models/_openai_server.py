@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import email.utils
 import enum
 import itertools
@@ -20,6 +21,7 @@ import logging
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,6 +53,10 @@ _LONGEST_PAUSE_S = 60.0
 _LONGEST_RETRY_AFTER_S = 600.0
 _MESSAGE_CHARS, _START_BYTES = 400, 4000
 _NO_KEY = 'none'
+_INTERNAL = (500, 501)
+"""HTTP statuses of internal errors, with which some servers refuse requests for good."""
+_SAME_ERRORS = 3
+"""Internal errors in the same words in a row after which a server is taken to refuse a request."""
 _TOKENS_OF_AN_IMAGE = 1000
 """Estimate of tokens of an image until the first reply; models make 200 to 1600 of 640 x 480."""
 _TOKENS_AROUND = 64
@@ -106,7 +112,7 @@ class Failure:
 
         What a model may not be asked for is forbidden (403) by some, and by gateways not found.
         """
-        return self.status in (400, 403, 404, 405, 422)
+        return self.status in (400, 403, 404, 405, 422, *_INTERNAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,16 +376,25 @@ class Server:
         self._finding_slots = asyncio.Lock()
         self._timeout_s, self._retries, self._backoff_s = timeout_s, retries, backoff_s
         self._pause_until = 0.0
+        self._owner: str | None = None
+        self.repeated: Counter[Kind] = Counter()
+        """Number of requests that were sent again, by the reason."""
 
     async def complete(self, compose: Callable[[], Mapping[str, Any]],
                        deadline: float | None = None,
-                       exchange: Exchange = CHAT) -> dict[str, Any] | Failure:
+                       exchange: Exchange = CHAT,
+                       understood: Callable[[Failure], bool] = lambda failure: False,
+                       ) -> dict[str, Any] | Failure:
         """Send a request, a chat completion by default, with retries where they may help.
 
         Args:
             compose: gives the request; called when it is about to be sent.
             deadline: time of the event loop's clock at which nobody waits any more.
             exchange: kind of the request.
+            understood: whether an internal error of the server (HTTP 500, 501) says what it
+                refuses, so that it is no outage and the same request would fail again. One that
+                comes ``_SAME_ERRORS`` times in the same words, while the server lists its models,
+                is none either.
 
         Returns:
             the reply, which has what the exchange needs; or why the server refuses it.
@@ -389,12 +404,17 @@ class Server:
             DeadlineError: the server asks to wait longer than the deadline.
             SpendingCapError: a cap is reached.
         """
-        attempt = 0
+        attempt = same = 0
+        last = ''
         while True:
             async with await self._open_slots():
                 found = await self._once(compose(), exchange)
             if not isinstance(found, Failure):
                 return found
+            if found.status in _INTERNAL:
+                same, last = (same + 1 if found.message == last else 1), found.message
+                if understood(found) or (same >= _SAME_ERRORS and await self.models()):
+                    found = dataclasses.replace(found, kind=Kind.REFUSED)
             if found.kind is Kind.REFUSED:
                 return found
             if not self.may_repeat(attempt):
@@ -414,6 +434,7 @@ class Server:
             DeadlineError: the next try would be too late.
         """
         pause_s = self._pause(failure, attempt, deadline)
+        self.repeated[failure.kind] += 1
         _LOG.warning('%s: %s (%s); try %d in %.1f s', self.host, failure.kind.value,
                      failure.message, attempt + 2, pause_s)
         if failure.kind is Kind.RATE:
@@ -451,8 +472,49 @@ class Server:
             return []
         return [self.redact(str(name)) for name in names]
 
+    async def owner(self) -> str:
+        """Owner of the server's first model: 'vllm', 'sglang', 'llamacpp' or other; '' if unknown.
+
+        It is asked for once.
+        """
+        if self._owner is None:
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    raw = await self._client.models.with_raw_response.list()
+                entry = load_json(raw.http_response.content)['data'][0]
+                self._owner = str(entry.get('owned_by') or '').lower()
+            except (self._openai.OpenAIError, TimeoutError, ValueError, LookupError, TypeError,
+                    AttributeError):
+                self._owner = ''
+        return self._owner
+
+    async def rendered(self, model: str, messages: Sequence[Mapping[str, Any]],
+                       deadline: float | None) -> str:
+        """The prompt that the chat template makes of messages, where the server shows it; else ''.
+
+        llama.cpp shows it at ``/apply-template``, vLLM shows its tokens at ``/tokenize``.
+        """
+        path, field = {'llamacpp': ('apply-template', 'prompt'),
+                       'vllm': ('tokenize', 'token_strs')}.get(await self.owner(), ('', ''))
+        if not path:
+            return ''
+        root = str(self._client.base_url).rstrip('/').removesuffix('/v1')
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                raw = await self._client.post(
+                    f'{root}/{path}', cast_to=object, body={
+                        'model': model, 'messages': messages, 'return_token_strs': True})
+            found = raw.get(field) if isinstance(raw, dict) else ''
+        except (self._openai.OpenAIError, TimeoutError, ValueError):
+            return ''
+        return found if isinstance(found, str) else ''.join(map(str, found or ()))
+
     async def close(self) -> None:
-        """Close the connections to the server."""
+        """Close the connections to the server, and log how often requests were sent again."""
+        if self.repeated:
+            _LOG.warning('%s: requests were sent again: %s', self.host, '; '.join(
+                f'{count} x {kind.value}' for kind, count in self.repeated.most_common()))
+            self.repeated.clear()
         await self._client.close()
         for name in _LOGGERS:
             logging.getLogger(name).removeFilter(self._filter)

@@ -33,6 +33,7 @@ from sightplan.model import (
     BackendError,
     DeadlineError,
     InputError,
+    RefusedError,
     SightplanError,
     SpendingCapError,
     Usage,
@@ -79,7 +80,16 @@ from sightplan_models._openai_logprobs import (
     likely_at_answer,
     read_tokens,
 )
-from sightplan_models._openai_pictures import QUESTION, Said, find_out
+from sightplan_models._openai_messages import (
+    FIRST,
+    SECOND,
+    SYSTEM_ROLES,
+    Prompt,
+    messages,
+    moves_pictures,
+    refuses_system,
+)
+from sightplan_models._openai_pictures import QUESTION, Said, colour_picture, find_out
 from sightplan_models._openai_server import DEFAULT_VARIABLE, TOKEN_FIELDS
 
 _LOG = logging.getLogger(__name__)
@@ -107,6 +117,12 @@ _LEAST_TOKENS = 16
 """Limit of a reply that all servers take that refuse smaller ones (OpenAI's is the largest)."""
 _ABOUT_ONE = (400, 413, 422)
 """HTTP statuses of refusals that may concern one request alone, such as one that is too long."""
+_NO_PICTURES = re.compile(r'(?:image|picture|vision|multimodal).{0,40}(?:not|unsupported|mmproj)'
+                          r'|not? .{0,20}(?:image|multimodal)|mmproj')
+_TOO_LONG = re.compile(r'(?:exceed|larger|longer|greater).{0,60}context|context.{0,60}exceed')
+_PERMANENT = re.compile(rf'(?i:not support|unsupported|does not (?:take|accept)|jinja|template'
+                        rf'|{_NO_PICTURES.pattern}|{_TOO_LONG.pattern})')
+"""Words in an internal error (HTTP 500) that make it a refusal, not an outage."""
 _CHECK_S = 120.0
 """Limit of each request that tests whether pictures reach the model [s]."""
 _TOO_FEW = re.compile(r'below_min|minimum|greater than|>=|\bleast\b')
@@ -142,6 +158,13 @@ class Settings:
     token_field: str = param('auto', 'Field of the limit of tokens; auto: max_tokens, or the '
                              'other where the server refuses that',
                              choices=('auto', *TOKEN_FIELDS))
+    system_role: str = param('auto', "Role of the system text; user: it begins the user's message "
+                             '(for models without such a role); auto: system, or user where '
+                             'the server refuses that', choices=SYSTEM_ROLES)
+    number_pictures: str = param(
+        'auto', 'Whether "Picture 1:" and so on stands before each of several pictures; auto: '
+        'where the chat template of the server is known (llama.cpp, vLLM) to move pictures away '
+        'from the texts before them', choices=('auto', 'on', 'off'))
     reasoning_effort: str = param('', 'Effort of reasoning, for models that have it (such as '
                                   'minimal, low, high); empty: not sent')
     image_format: str = param('png', 'How images are sent; jpeg is smaller but not exact',
@@ -217,6 +240,8 @@ class _Dialect:
     stop: bool = True
     structured: bool = True
     least_tokens: int = 0
+    system_role: str = 'system'
+    numbered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +261,23 @@ class _Wanted:
     reasoning: bool = False
     json_schema: Mapping[str, Any] | None = None
     draw: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Lesson:
+    """What a refusal teaches about a server.
+
+    Attributes:
+        dialect: the dialect to use from then on.
+        lacks: what the server lacks, in words; '' if nothing is lost without it.
+        instead: what is done instead.
+        setting: name of the setting that insists on what it lacks; '' or False if none does.
+    """
+
+    dialect: _Dialect
+    lacks: str = ''
+    instead: str = ''
+    setting: str | bool = ''
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,13 +351,17 @@ class ServerChat(ModelByKind):
         self._dialect = _Dialect(TOKEN_FIELDS[0] if s.token_field == 'auto' else s.token_field,
                                  0 if s.logprobs == 'off' else s.top_logprobs,
                                  stop=not s.thinking_tokens,
-                                 structured=s.structured != 'off')
-        self._offered = False
+                                 structured=s.structured != 'off',
+                                 system_role=('system' if s.system_role == 'auto'
+                                              else s.system_role),
+                                 numbered=s.number_pictures == 'on')
+        self._order_to_check = s.number_pictures != 'on'
+        self._accepted = self._offered = False
         self._without = 0
         self._refused: set[str] = set()
         self._images: dict[str, dict[str, Any]] = {}
         self._lock, self._checking = threading.Lock(), threading.Lock()
-        self._to_check, self._lost = False, ''
+        self._to_check, self._lost, self._found = False, '', ''
         self._loop = EventLoop('openai-backend')
 
     @property
@@ -337,6 +383,11 @@ class ServerChat(ModelByKind):
         """Reason why pictures do not reach the model; see ``PictureCheck``."""
         return self._lost
 
+    @property
+    def picture_check(self) -> str:
+        """What was found out about pictures; see ``PictureCheck``."""
+        return self._found
+
     def check_pictures(self) -> None:
         """Check before the next picture whether pictures reach the model; see ``PictureCheck``."""
         self._to_check = True
@@ -357,19 +408,17 @@ class ServerChat(ModelByKind):
                                'is nothing to answer questions about')
         shared = self._parts([part for part in (prompt.before_image, shown, prompt.after_image)
                               if not isinstance(part, str) or part])
-        system = _system(prompt.system)
         limit = prompt.max_tokens
         if not prompt.reasoning and self._settings.answer_tokens:
             limit = min(limit, self._settings.answer_tokens)
-        bodies = [{'messages': [*system, {'role': 'user', 'content': [
-            *shared, {'type': 'text', 'text': prompt.ask(query.question.text)}]}]}
-            for query in queries]
+        prompts = [Prompt(prompt.system, (*shared, prompt.ask(query.question.text)))
+                   for query in queries]
         wanted = _Wanted(limit, True, prompt.reasoning)
-        found: list[_Message | None] = [None] * len(bodies)
+        found: list[_Message | None] = [None] * len(prompts)
         try:
             self._call(functools.partial(
-                self._ask_all, bodies, wanted, found, deadline.keep_going), deadline,
-                f'{len(bodies)} questions')
+                self._ask_all, prompts, wanted, found, deadline.keep_going), deadline,
+                f'{len(prompts)} questions')
         except SightplanError as error:
             error.partial = [None if message is None else _reply(message, prompt.unknown)
                              for message in found]
@@ -379,19 +428,19 @@ class ServerChat(ModelByKind):
     @answers(Generate)
     def generate(self, query: Generate, deadline: Deadline) -> TextReply:
         """Reply in free text."""
-        body = {'messages': [*_system(query.system), {
-            'role': 'user', 'content': self._parts(query.parts)}]}
+        prompt = Prompt(query.system, self._parts(query.parts))
+        self._check_order(prompt, deadline)
         wanted = _Wanted(query.max_tokens, json_schema=query.json_schema, draw=query.draw)
-        found = self._call(functools.partial(self._ask, body, wanted), deadline, 'a prompt')
+        found = self._call(functools.partial(self._ask, prompt, wanted), deadline, 'a prompt')
         return TextReply(found.text, found.truncated)
 
     @answers(Choose)
     def choose(self, query: Choose, deadline: Deadline) -> ChoiceReply:
         """Choose by one letter and its probability."""
-        body = {'messages': [*_system(query.system), {
-            'role': 'user', 'content': self._parts(lettered(query))}]}
+        prompt = Prompt(query.system, self._parts(lettered(query)))
+        self._check_order(prompt, deadline)
         wanted = _Wanted(_LETTER_TOKENS, scored=True)
-        found = self._call(functools.partial(self._ask, body, wanted), deadline, 'a choice')
+        found = self._call(functools.partial(self._ask, prompt, wanted), deadline, 'a choice')
         masses, letters = None, LETTERS[:len(query.options)].lower()
         if found.likely is not None and found.likely.lists(letters, bare_word):
             masses = found.likely.chances(letters, bare_word)
@@ -426,7 +475,7 @@ class ServerChat(ModelByKind):
                 pass
         raise BackendError(f'{self.name}: the backend is closed')
 
-    async def _ask_all(self, bodies: Sequence[dict[str, Any]], wanted: _Wanted,
+    async def _ask_all(self, prompts: Sequence[Prompt], wanted: _Wanted,
                        found: list[_Message | None], partial: bool,
                        deadline: float | None) -> None:
         """Send requests, and put each reply in its place in ``found`` as it comes.
@@ -446,20 +495,21 @@ class ServerChat(ModelByKind):
 
         async def ask(number: int) -> None:
             try:
-                message = await self._reply_to(bodies[number], wanted, deadline, broken)
+                message = await self._reply_to(prompts[number], wanted, deadline, broken)
             except SightplanError as error:
                 failures.append(error)
                 broken.append(error)
             else:
                 if message.failure:
-                    failures.append(BackendError(message.failure))
+                    failures.append(self._error(message))
                     if not partial or (message.refused and not number):
                         broken.append(failures[-1])
                 else:
+                    self._accepted = True
                     found[number] = message
 
         await ask(0)
-        tasks = [asyncio.create_task(ask(number)) for number in range(1, len(bodies))
+        tasks = [asyncio.create_task(ask(number)) for number in range(1, len(prompts))
                  if not broken]
         try:
             await asyncio.gather(*tasks)
@@ -471,7 +521,7 @@ class ServerChat(ModelByKind):
             raise next((error for error in failures if isinstance(error, SpendingCapError)),
                        (broken or failures)[0])
 
-    async def _ask(self, body: dict[str, Any], wanted: _Wanted,
+    async def _ask(self, prompt: Prompt, wanted: _Wanted,
                    deadline: float | None) -> _Message:
         """Send one request, and read the reply.
 
@@ -480,17 +530,23 @@ class ServerChat(ModelByKind):
             DeadlineError: the server asks to wait longer than the deadline.
             SpendingCapError: a cap is reached.
         """
-        message = await self._reply_to(body, wanted, deadline)
+        message = await self._reply_to(prompt, wanted, deadline)
         if message.failure:
-            raise BackendError(message.failure)
+            raise self._error(message)
+        self._accepted = True
         return message
 
-    async def _reply_to(self, body: dict[str, Any], wanted: _Wanted, deadline: float | None,
+    def _error(self, message: _Message) -> BackendError:
+        """The error of a failed message; before the first one is accepted, all may be refused."""
+        refused = message.refused and not self._accepted
+        return (RefusedError if refused else BackendError)(message.failure)
+
+    async def _reply_to(self, prompt: Prompt, wanted: _Wanted, deadline: float | None,
                         broken: Sequence[SightplanError] = ()) -> _Message:
         """Send one request, and read the reply; again if that is no answer, where it may help.
 
         Args:
-            body: the messages.
+            prompt: what is said to the model.
             wanted: what else is wanted.
             deadline: time of the event loop's clock at which nobody waits any more.
             broken: once there is an error in it, nothing more is sent, and that is raised.
@@ -502,11 +558,14 @@ class ServerChat(ModelByKind):
             if broken:
                 raise broken[0]
             dialect = self._dialect
-            return {**body, **self._fields(dialect, wanted)}
+            return {'messages': messages(prompt, dialect.system_role, dialect.numbered),
+                    **self._fields(dialect, wanted)}
 
         attempt = 0
         while True:
-            reply = await self._server.complete(compose, deadline)
+            reply = await self._server.complete(
+                compose, deadline,
+                understood=lambda failure: self._understands(failure, wanted, prompt))
             if not isinstance(reply, _openai_server.Failure):
                 if wanted.reasoning and dialect.stop and self._stopped_in_thoughts(reply):
                     continue
@@ -523,12 +582,14 @@ class ServerChat(ModelByKind):
             if reply.code in _FILTERED:
                 return _Message(WITHHELD)
             if dialect == self._dialect:  # else another request has found out more
-                try:
-                    self._dialect = await self._learn(dialect, reply, wanted)
-                except BackendError as error:
-                    if reply.status not in _ABOUT_ONE:
-                        raise
-                    return _Message('', failure=str(error), refused=True)
+                if lesson := self._lesson(dialect, reply, wanted, prompt):
+                    self._learn(lesson, reply)
+                    continue
+                why = (f'{self.name}: {reply.kind.value} ({reply.message}); '
+                       f'{await self._remedy(reply)}')
+                if reply.status not in _ABOUT_ONE:
+                    raise RefusedError(why)
+                return _Message('', failure=why, refused=True)
 
     def _fields(self, dialect: _Dialect, wanted: _Wanted) -> dict[str, Any]:
         s = self._settings
@@ -554,52 +615,63 @@ class ServerChat(ModelByKind):
             fields['extra_body'] = extra
         return fields
 
-    async def _learn(self, dialect: _Dialect, failure: _openai_server.Failure,
-                     wanted: _Wanted) -> _Dialect:
-        """Dialect to try next, after the server refused a request.
+    def _understands(self, failure: _openai_server.Failure, wanted: _Wanted,
+                     prompt: Prompt) -> bool:
+        """Whether an internal error of the server says what it refuses."""
+        return (_PERMANENT.search(failure.message) is not None
+                or self._lesson(self._dialect, failure, wanted, prompt) is not None)
+
+    def _lesson(self, dialect: _Dialect, failure: _openai_server.Failure, wanted: _Wanted,
+                prompt: Prompt) -> _Lesson | None:
+        """What a refusal teaches about the server; None if nothing."""
+        s, text = self._settings, f'{failure.param} {failure.message}'.lower()
+        change = functools.partial(dataclasses.replace, dialect)
+        if not failure.refused_parameters:
+            return None
+        limit = max(wanted.limit + s.thinking_tokens, dialect.least_tokens)
+        if limit < _LEAST_TOKENS and _TOO_FEW.search(text) and re.search(
+                r'max_(?:output_|completion_|new_)?tokens', text):
+            return _Lesson(change(least_tokens=_LEAST_TOKENS), f'takes no limit of {limit} tokens',
+                           f'replies may have {_LEAST_TOKENS}; answer_tokens={_LEAST_TOKENS} says '
+                           'so from the beginning')
+        other = TOKEN_FIELDS[1 - TOKEN_FIELDS.index(dialect.token_field)]
+        if s.token_field == 'auto' and dialect.token_field == TOKEN_FIELDS[0] and (
+                _names(text, dialect.token_field)):
+            return _Lesson(change(token_field=other))
+        if 'logprobs' in text and dialect.top_logprobs:
+            if dialect.top_logprobs > _FEW_LOGPROBS and (
+                    failure.param == 'top_logprobs' or _names(text, 'top_logprobs')
+                    or re.search(r'\b(max|greater|exceed|at most|less|between)', text)):
+                return _Lesson(change(top_logprobs=_FEW_LOGPROBS))
+            return _Lesson(change(top_logprobs=0), 'offers no probabilities of tokens',
+                           'answers have none', s.logprobs == 'on' and 'logprobs')
+        if prompt.system and dialect.system_role != 'user' and refuses_system(text):
+            return _Lesson(change(system_role='user'), 'has no role for a system text',
+                           "it begins the user's message",
+                           s.system_role != 'auto' and 'system_role')
+        if dialect.stop and _names(text, 'stop'):
+            return _Lesson(change(stop=False))
+        if wanted.json_schema is not None and dialect.structured and _NO_SCHEMA.search(text):
+            return _Lesson(change(structured=False), 'has no structured output',
+                           'replies are read as free text', s.structured == 'on' and 'structured')
+        return None
+
+    def _learn(self, lesson: _Lesson, failure: _openai_server.Failure) -> None:
+        """Send further requests as a refusal teaches.
 
         Raises:
-            BackendError: it refuses the request for another reason; names the remedy.
+            RefusedError: a setting insists on what the server refuses.
         """
-        s, text = self._settings, f'{failure.param} {failure.message}'.lower()
-        if failure.refused_parameters:
-            limit = max(wanted.limit + s.thinking_tokens, dialect.least_tokens)
-            if limit < _LEAST_TOKENS and _TOO_FEW.search(text) and re.search(
-                    r'max_(?:output_|completion_|new_)?tokens', text):
-                _LOG.warning('%s takes no limit of %d tokens (%s): replies may have %d; '
-                             'answer_tokens=%d says so from the beginning', self.name, limit,
-                             failure.message, _LEAST_TOKENS, _LEAST_TOKENS)
-                return dataclasses.replace(dialect, least_tokens=_LEAST_TOKENS)
-            other = TOKEN_FIELDS[1 - TOKEN_FIELDS.index(dialect.token_field)]
-            if s.token_field == 'auto' and dialect.token_field == TOKEN_FIELDS[0] and (
-                    _names(text, dialect.token_field)):
-                _LOG.info('%s takes %s, not %s', self._server.host, other, dialect.token_field)
-                return dataclasses.replace(dialect, token_field=other)
-            if 'logprobs' in text and dialect.top_logprobs:
-                if dialect.top_logprobs > _FEW_LOGPROBS and (
-                        failure.param == 'top_logprobs' or _names(text, 'top_logprobs')
-                        or re.search(r'\b(max|greater|exceed|at most|less|between)', text)):
-                    return dataclasses.replace(dialect, top_logprobs=_FEW_LOGPROBS)
-                if s.logprobs == 'auto':
-                    self._no_logprobs(failure.message)
-                    return dataclasses.replace(dialect, top_logprobs=0)
-                raise BackendError(f'{self.name}: the server refuses logprobs '
-                                   f'({failure.message}); set logprobs=auto to do without '
-                                   f'probabilities')
-            if dialect.stop and _names(text, 'stop'):
-                return dataclasses.replace(dialect, stop=False)
-            if wanted.json_schema is not None and dialect.structured and _NO_SCHEMA.search(text):
-                if s.structured == 'auto':
-                    _LOG.warning('%s: the server has no structured output (%s): replies are read '
-                                 'as free text', self.name, failure.message)
-                    return dataclasses.replace(dialect, structured=False)
-                raise BackendError(f'{self.name}: the server refuses structured output '
-                                   f'({failure.message}); set structured=auto to do without')
-        raise BackendError(f'{self.name}: {failure.kind.value} ({failure.message}); '
-                           f'{await self._remedy(failure, text)}')
+        if lesson.setting:
+            raise RefusedError(f'{self.name}: the server {lesson.lacks} ({failure.message}); set '
+                               f'{lesson.setting}=auto to do without')
+        if lesson.lacks:
+            _LOG.warning('%s %s (%s): %s', self.name, lesson.lacks, failure.message,
+                         lesson.instead)
+        self._dialect = lesson.dialect
 
-    async def _remedy(self, failure: _openai_server.Failure, text: str) -> str:
-        s = self._settings
+    async def _remedy(self, failure: _openai_server.Failure) -> str:
+        s, text = self._settings, f'{failure.param} {failure.message}'.lower()
         if failure.status in (401, 403):
             return (f'put a valid key into {_openai_server.variable(s.api_key_env)}'
                     if s.api_key_env else 'name the environment variable of the key: api_key_env')
@@ -609,16 +681,19 @@ class ServerChat(ModelByKind):
                     'check model and base_url (it often ends in /v1)')
         if failure.status == 429:
             return 'the account has no quota left; pay, or use another one'
+        if _NO_PICTURES.search(text):
+            return ('serve a model that takes pictures, with its projector for pictures '
+                    '(llama.cpp: --mmproj)')
+        if _TOO_LONG.search(text):
+            return 'start the server with a longer context'
         if _names(text, 'temperature'):
             return 'set temperature=-1 to leave it out'
         for field in ('seed', 'reasoning_effort', 'detail', 'top_p', 'top_k'):
             if _names(text, field):
                 return f'change the setting {field}'
+        if failure.status >= 500:
+            return "read the server's own log; it fails in the same way each time"
         return 'change the settings of the backend'
-
-    def _no_logprobs(self, why: str) -> None:
-        _LOG.warning('%s offers no probabilities of tokens (%s): answers have none', self.name,
-                     why)
 
     def _read(self, reply: dict[str, Any], dialect: _Dialect, scored: bool,
               reasoning: bool) -> _Message:
@@ -697,7 +772,8 @@ class ServerChat(ModelByKind):
                                f'to do without probabilities')
         self._without += 1
         if self._without >= _PATIENCE and self._dialect.top_logprobs and not self._offered:
-            self._no_logprobs(f'there are none in the first {self._without} replies')
+            _LOG.warning('%s offers no probabilities of tokens (there are none in the first %d '
+                         'replies): answers have none', self.name, self._without)
             self._dialect = dataclasses.replace(self._dialect, top_logprobs=0)
 
     def _stopped_in_thoughts(self, reply: dict[str, Any]) -> bool:
@@ -721,7 +797,7 @@ class ServerChat(ModelByKind):
         with self._checking:
             if self._to_check:
                 found = find_out(self._colour_of)
-                self._to_check = False
+                self._to_check, self._found = False, str(found)
                 self._lost = found.lost and f'{self.name}: {found.lost}'
                 if found.unchecked:
                     _LOG.warning('%s: it could not be checked whether pictures reach the model: '
@@ -732,10 +808,9 @@ class ServerChat(ModelByKind):
     def _colour_of(self, picture: NDArray[np.uint8] | None) -> Said:
         """Ask the model for the colour of a uniform picture, or without a picture."""
         shown = [] if picture is None else [self._image(picture)]
-        body = {'messages': [{'role': 'user', 'content': [
-            *shown, {'type': 'text', 'text': QUESTION}]}]}
+        prompt = Prompt('', (*shown, QUESTION))
         try:
-            found = self._call(functools.partial(self._reply_to, body, _Wanted(_LEAST_TOKENS)),
+            found = self._call(functools.partial(self._reply_to, prompt, _Wanted(_LEAST_TOKENS)),
                                Deadline(_CHECK_S), 'a check of pictures')
         except (BackendError, DeadlineError) as error:
             return Said(None, failure=str(error))
@@ -743,7 +818,7 @@ class ServerChat(ModelByKind):
             return Said(None, failure=found.failure)
         return Said(found.prompt_tokens, '' if found.text in (REFUSED, WITHHELD) else found.text)
 
-    def _parts(self, parts: Sequence[Part]) -> list[dict[str, Any]]:
+    def _parts(self, parts: Sequence[Part]) -> tuple[str | dict[str, Any], ...]:
         """Texts and images as the protocol wants them; the same image is encoded once.
 
         Raises:
@@ -752,8 +827,26 @@ class ServerChat(ModelByKind):
         """
         if (self._to_check or self._lost) and not all(isinstance(part, str) for part in parts):
             self._check_pictures()
-        return [{'type': 'text', 'text': part} if isinstance(part, str) else self._image(part)
-                for part in parts]
+        return tuple(part if isinstance(part, str) else self._image(part) for part in parts)
+
+    def _check_order(self, prompt: Prompt, deadline: Deadline) -> None:
+        """Find out, once, whether the chat template moves pictures; where it matters first."""
+        if not (self._order_to_check and prompt.depends_on_order):
+            return
+        self._order_to_check = False
+        pictures = [self._image(colour_picture(colour)) for colour in ('red', 'blue')]
+        asked = messages(Prompt('', (FIRST, pictures[0], SECOND, pictures[1])))
+        rendered = self._call(functools.partial(
+            self._server.rendered, self._settings.model, asked), deadline,
+            'a check of the chat template')
+        if not moves_pictures(rendered):
+            return
+        number = self._settings.number_pictures == 'auto'
+        _LOG.warning('%s: the chat template moves pictures away from the texts before them: %s',
+                     self.name, 'several pictures are numbered in words' if number else
+                     'texts such as "Now:" and "Goal:" lose theirs; set number_pictures=auto')
+        if number:
+            self._dialect = dataclasses.replace(self._dialect, numbered=True)
 
     def _image(self, image: Any) -> dict[str, Any]:
         kind, key = self._settings.image_format, picture_id(image)
@@ -813,10 +906,6 @@ def _thought(reply: dict[str, Any]) -> bool:
 def _names(text: str, field: str) -> bool:
     """Whether a message names a field of the request."""
     return re.search(rf'(?<![\w-]){field}(?![\w-])', text) is not None
-
-
-def _system(text: str) -> list[dict[str, Any]]:
-    return [{'role': 'system', 'content': text}] if text else []
 
 
 def _extra_body(text: str) -> dict[str, Any]:

@@ -53,6 +53,19 @@ def error(status: int, message: str, headers: dict[str, str] | None = None,
                             **fields}}, status, headers or {})
 
 
+def said(body: dict[str, Any]) -> list[str]:
+    """The texts of the user's message of a request."""
+    content = body['messages'][-1]['content']
+    return [content] if isinstance(content, str) else [
+        part['text'] for part in content if part['type'] == 'text']
+
+
+def has_picture(body: dict[str, Any]) -> bool:
+    """Whether the user's message of a request has a picture."""
+    content = body['messages'][-1]['content']
+    return isinstance(content, list) and any(part['type'] == 'image_url' for part in content)
+
+
 RESET = Reply(reset=True)
 HANG = Reply(hang=True)
 Behaviour = Callable[[dict[str, Any], int], Reply]
@@ -67,6 +80,8 @@ class FakeServer:
         state: JSON that it has at paths besides its list of models, such as ``/props``.
         most_at_once: most requests that were under way at a time.
         before_reply: called in the server's thread of each request before it replies.
+        owner: owner of its models in their list: servers are known by it.
+        endpoints: behaviour at other paths, such as '/apply-template'.
         checks: requests by which a run finds out whether pictures arrive; they are in no other
             list, and ``reply_to_check`` replies to them.
     """
@@ -78,9 +93,11 @@ class FakeServer:
         self.headers: list[dict[str, str]] = []
         self.checks: list[dict[str, Any]] = []
         self.reply_to_check: Behaviour = lambda body, number: chat('Red', usage=(
-            10 + 100 * (len(body['messages'][-1]['content']) - 1), 1))
+            110 if has_picture(body) else 10, 1))
         self.models: list[str] = ['one', 'two']
         self.state: dict[str, Any] = {}
+        self.owner = 'tests'
+        self.endpoints: dict[str, Behaviour] = {}
         self.most_at_once = self._at_once = 0
         self.before_reply: Callable[[int], None] = lambda number: None
         self._lock = threading.Lock()
@@ -94,8 +111,9 @@ class FakeServer:
                 outer._post(self)
 
             def do_GET(self) -> None:
-                state = {'/v1/models': {'data': [{'id': name} for name in outer.models]},
-                         **outer.state}
+                state = {'/v1/models': {'data': [
+                    {'id': name, 'owned_by': outer.owner} for name in outer.models]},
+                    **outer.state}
                 outer._send(self, Reply(state[self.path]) if self.path in state else
                             error(404, 'there is nothing here'))
 
@@ -137,8 +155,10 @@ class FakeServer:
     def _post(self, handler: BaseHTTPRequestHandler) -> None:
         raw = handler.rfile.read(int(handler.headers['content-length']))
         body = json.loads(raw)
-        content = body['messages'][-1]['content']
-        if isinstance(content, list) and content[-1].get('text') == QUESTION:
+        if other := self.endpoints.get(handler.path):
+            self._send(handler, other(body, 0))
+            return
+        if said(body)[-1:] == [QUESTION]:
             self.checks.append(body)
             self._send(handler, self.reply_to_check(body, len(self.checks) - 1))
             return

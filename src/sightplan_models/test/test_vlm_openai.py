@@ -28,7 +28,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
-from fake_openai import HANG, RESET, FakeServer, Reply, chat, error
+from fake_openai import HANG, RESET, FakeServer, Reply, chat, error, said
 from sightplan import cli
 from sightplan.grounding import parse_yes_no
 from sightplan.model import (
@@ -105,8 +105,7 @@ def questions(count: int, prompt: GroundingPrompt = BARE, seed: int = 0) -> list
         Question(Atom('p', (str(i),)), f'Is it {i}?') for i in range(count)), prompt)
 
 
-def texts(body: dict[str, Any]) -> list[str]:
-    return [part['text'] for part in body['messages'][-1]['content'] if part['type'] == 'text']
+texts = said
 
 
 def in_turn(*replies: Reply) -> Callable[[dict[str, Any], int], Reply]:
@@ -168,13 +167,14 @@ def test_system_then_image_then_question_with_the_same_bytes(make: Any) -> None:
         system, user = body['messages']
         assert system == {'role': 'system', 'content': 'You see blocks.'}
         kinds = [part['type'] for part in user['content']]
-        assert kinds == ['text', 'image_url', 'text', 'text']
+        assert kinds == ['text', 'image_url', 'text']
         assert user['content'][1]['image_url']['detail'] == 'low'
         assert raw.index(b'You see') < raw.index(b'data:image/png;base64') < raw.index(b'Q: Is')
-        shared.add(json.dumps(user['content'][:3]))
+        shared.add(json.dumps(user['content'][:2]))
         asked.append(texts(body)[-1])
     assert len(shared) == 1
-    assert sorted(asked) == [f'Q: Is it {i}?' for i in range(5)] and asked[0] == 'Q: Is it 0?'
+    assert asked[0] == 'Before, it was so.\nQ: Is it 0?'
+    assert sorted(asked) == [f'Before, it was so.\nQ: Is it {i}?' for i in range(5)]
 
 
 def test_the_image_that_arrives_is_the_image(make: Any) -> None:
@@ -422,8 +422,9 @@ def test_a_text_without_a_picture_is_asked_about_in_its_place(make: Any) -> None
         replies = ask_all(make(server), request)
     assert [reply.p_yes for reply in replies] == [pytest.approx(0.85)] * 2
     for body, asked in zip(server.bodies, ('far', 'near'), strict=True):
-        assert texts(body) == ['The task:', 'Bring glass.', 'One thing:', f'Q: Is it {asked}?']
-        assert len(body['messages'][-1]['content']) == 4 and body['logprobs'] is True
+        assert body['messages'][-1]['content'] == (
+            f'The task:\nBring glass.\nOne thing:\nQ: Is it {asked}?')
+        assert body['logprobs'] is True
 
 
 def test_what_a_task_wants_is_read_from_probabilities(make: Any) -> None:

@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
-from fake_openai import HANG, FakeServer, Reply, chat, error
+from fake_openai import HANG, FakeServer, Reply, chat, error, has_picture
+from fake_openai import said as texts
 from sightplan import cli
 from sightplan.model import (
     Atom,
@@ -83,7 +84,7 @@ def questions(count: int = 1, **prompt: Any) -> list[YesNo]:
 
 
 def asked(body: dict[str, Any]) -> str:
-    return str(body['messages'][-1]['content'][-1]['text'])
+    return texts(body)[-1]
 
 
 def first_then(bad: Reply, good: Reply, times: int = 1) -> Callable[[dict[str, Any], int], Reply]:
@@ -438,7 +439,7 @@ def test_no_server_is_refused_by_mistake(
     colours = ('Red', 'Green.', 'BLUE')
 
     def reply(body: dict[str, Any], number: int) -> Reply:
-        seen = len(body['messages'][-1]['content']) > 1
+        seen = has_picture(body)
         said = colours[number - 1] if seen else 'None'
         if name.startswith('refuses') and seen is (name == 'refuses pictures'):
             return error(400, 'no such input')

@@ -136,6 +136,7 @@ def test_a_model_that_may_lose_pictures_finds_that_out(
         made: Callable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, record: bool) -> None:
     asked: list[bool] = []
     monkeypatch.setattr(ScriptedBackend, 'pictures_lost', '', raising=False)
+    monkeypatch.setattr(ScriptedBackend, 'picture_check', '', raising=False)
     monkeypatch.setattr(ScriptedBackend, 'check_pictures', lambda self: asked.append(True),
                         raising=False)
     with made(**({'record': str(tmp_path)} if record else {})) as client:

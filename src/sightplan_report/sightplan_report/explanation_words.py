@@ -45,6 +45,7 @@ _ERRORS = {
                     'it',
     'WorldError': 'the world (simulator or robot) could not carry out a request',
     'BackendError': 'the model could not answer',
+    'RefusedError': 'the server of the model refused what it was asked',
     'PlannerError': 'the planner could not be run',
     'DeadlineError': 'something did not reply, or the episode did not end, within its limit',
     'UnknownImageError': "the model's node did not have the picture any more",

@@ -62,6 +62,15 @@ class BackendError(InfrastructureError):
     code = 11
 
 
+class RefusedError(BackendError):
+    """A server refuses what it is asked, and would refuse the like again: names the remedy.
+
+    A run ends at the third in a row.
+    """
+
+    code = 18
+
+
 class PlannerError(InfrastructureError):
     """The planner could not be run at all (not: found no plan)."""
 

@@ -408,6 +408,10 @@ class PictureCheck(Protocol):
         Then every query with a picture raises a BackendError.
         """
 
+    @property
+    def picture_check(self) -> str:
+        """What was found out about pictures, in words; '' before the check."""
+
     def check_pictures(self) -> None:
         """Find out whether pictures reach the model, before the next picture is sent.
 
@@ -473,6 +477,11 @@ def check_pictures(model: object) -> None:
 def pictures_lost(model: object) -> str:
     """Return why pictures do not reach a model, with the remedy; '' if no loss is known."""
     return model.pictures_lost if isinstance(model, PictureCheck) else ''
+
+
+def picture_check(model: object) -> str:
+    """Return what was found out about pictures on their way to a model; '' if nothing was."""
+    return model.picture_check if isinstance(model, PictureCheck) else ''
 
 
 def close(thing: object) -> None:

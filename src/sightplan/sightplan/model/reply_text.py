@@ -7,20 +7,79 @@ neither is a refusal, nor a guess that says it is one.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-_NAME = r'(?:seed:)?(?:begin_of_|start_of_|start_)?(?:think|thinking|thoughts?|reasoning)'
-_NAME_END = r'(?:end_of_|end_)(?:thinking|thoughts?|reasoning)'
-_MARKS = re.compile(
-    rf'(?P<open>(?:<\|?|\[|◁){_NAME}(?:\|?>|\]|▷))'
-    rf'|(?P<close>(?:<\|?/|\[/|◁/){_NAME}(?:\|?>|\]|▷)|<\|{_NAME_END}\|>'
-    r'|<channel\|>|<\|channel\|>\s*final[^<]*<\|message\|>|(?-i:assistantfinal))'
-    r'|(?P<channel><\|channel\|>\s*(?:analysis|commentary)[^<]*(?:<\|message\|>)?'
-    r'|<\|channel>thought|\A\s*(?-i:analysis(?=[A-Z])))'
-    r'|(?P<end><\|end\|>)', re.IGNORECASE)
-"""Pattern of the marks around thoughts, as models of different makers write them.
 
-``<|end|>`` ends thoughts in a channel alone, because it also ends whole replies.
-"""
+@dataclass(frozen=True, slots=True)
+class ThinkingMarks:
+    """Marks that models of one make put around their thoughts, as regular expressions.
+
+    Attributes:
+        opening: before thoughts; '' if only the end is marked.
+        closing: after thoughts.
+        models: models that write them.
+        source: where they are defined.
+        channel: whether ``<|end|>`` ends the thoughts, too. Elsewhere it ends whole replies.
+    """
+
+    opening: str
+    closing: str
+    models: str
+    source: str
+    channel: bool = False
+
+
+THINKING_MARKS = (
+    ThinkingMarks(
+        r'<\|?(?:think|thinking|thoughts?|reasoning)\|?>',
+        r'<\|?/(?:think|thinking|thoughts?|reasoning)\|?>',
+        'DeepSeek-R1, Qwen3, GLM-4.1V and 4.5V, MiMo-VL, Phi-4-reasoning, EXAONE Deep, Marco-o1, '
+        'Reka Flash 3', 'chat templates of the models; reasoning parsers of vLLM and SGLang'),
+    ThinkingMarks(r'\[THINK\]', r'\[/THINK\]', 'Magistral, Ministral 3',
+                  "mistral-common; vLLM's reasoning parser mistral"),
+    ThinkingMarks('◁think▷', '◁/think▷', 'Kimi-VL-Thinking', 'model card of Kimi-VL'),
+    ThinkingMarks('<seed:think>', '</seed:think>', 'Seed-OSS',
+                  "chat template of Seed-OSS; vLLM's reasoning parser seed_oss"),
+    ThinkingMarks(r'<\|begin_of_thoughts?\|>', r'<\|end_of_thoughts?\|>',
+                  'Sky-T1, OpenThinker', 'system prompts of their model cards'),
+    ThinkingMarks(r'<\|START_(?:OF_)?(?:THINKING|REASONING)\|>',
+                  r'<\|END_(?:OF_)?(?:THINKING|REASONING)\|>',
+                  'Command A Reasoning, Command R7B', 'common/chat.cpp of llama.cpp'),
+    ThinkingMarks(r'<\|inner_prefix\|>', r'<\|inner_suffix\|>', 'Apertus',
+                  'common/chat.cpp of llama.cpp'),
+    ThinkingMarks(r'\A\s*Here(?: is|\'s) my thought process:',
+                  r'\bHere(?: is|\'s) my response:', 'Granite 3.2',
+                  "vLLM's reasoning parser granite"),
+    ThinkingMarks(r'<(?:SUMMARY|CAPTION)>', r'</(?:SUMMARY|CAPTION)>', 'LLaVA-CoT',
+                  'Xu et al. 2024, section 3.1'),
+    ThinkingMarks('', r'<\|end\|>\s*<\|begin\|>assistant(?:<\|content\|>)?', 'Solar Open',
+                  "vLLM's reasoning parser solar_open"),
+    ThinkingMarks(
+        r'<\|channel\|>\s*(?:analysis|commentary)[^<]*(?:<\|message\|>)?'
+        r'|\A\s*(?-i:analysis(?=[A-Z]))',
+        r'<\|channel\|>\s*final[^<]*<\|message\|>|(?-i:assistantfinal)', 'gpt-oss',
+        'harmony response format of OpenAI; with its special tokens left out by a server',
+        channel=True),
+    ThinkingMarks(r'<\|channel>thought', r'<channel\|>', 'Gemma 4',
+                  'common/chat.cpp of llama.cpp', channel=True))
+"""The marks around thoughts, in any case of letters."""
+
+ANSWER_MARKS = (
+    (r'<\|(?:begin|end)_of_box\|>', 'GLM-4.1V and 4.5V', 'model card of GLM-4.5V'),
+    (r'<\|(?:begin|end)_of_solution\|>', 'Sky-T1, OpenThinker',
+     'system prompts of their model cards'),
+    (r'<\|(?:START|END)_RESPONSE\|>', 'Command A Reasoning, Command R7B',
+     'common/chat.cpp of llama.cpp'),
+    (r'</?(?:response|CONCLUSION)>', 'Granite 3.3, ERNIE 4.5, LLaVA-CoT',
+     "vLLM's reasoning parsers; Xu et al. 2024, section 3.1"))
+"""The marks around answers: regular expression, models, source. They are left out of replies."""
+
+_MARKS = re.compile('|'.join((
+    f'(?P<open>{"|".join(m.opening for m in THINKING_MARKS if m.opening and not m.channel)})',
+    f'(?P<close>{"|".join(m.closing for m in THINKING_MARKS)})',
+    f'(?P<channel>{"|".join(m.opening for m in THINKING_MARKS if m.channel)})',
+    r'(?P<end><\|end\|>)')), re.IGNORECASE)
+_AROUND_ANSWER = re.compile('|'.join(mark for mark, *_ in ANSWER_MARKS), re.IGNORECASE)
 
 # ------------------------------------------------------------------------------------ not knowing
 
@@ -84,17 +143,21 @@ def refuses(text: str) -> bool:
 def after_thoughts(text: str) -> str:
     """Return a reply without its thoughts.
 
-    Thoughts stand in ``<think>...</think>``, ``<thinking>``, ``<reasoning>``, ``[THINK]``,
-    ``◁think▷``, ``<|begin_of_thought|>`` or the channel ``analysis`` of the harmony format, in
-    any case of letters. The opening mark may be missing, where it was the prompt that opened it:
-    then all before the closing one is thought. Thoughts that do not end reach to the end.
+    ``THINKING_MARKS`` lists the marks around thoughts. The opening mark may be missing, where it
+    was the prompt that opened it: then all before the closing one is thought. Thoughts that do not
+    end reach to the end. Marks around the answer (``ANSWER_MARKS``) are left out, too.
     """
     rest, end = [], 0
     for start, stop in thought_spans(text):
         rest.append(text[end:start])
         end = stop
-    said = ''.join([*rest, text[end:]])
+    said = _AROUND_ANSWER.sub('', ''.join([*rest, text[end:]]))
     return said if not rest or said.strip() else ''
+
+
+def answer_mark_spans(text: str) -> list[tuple[int, int]]:
+    """Return the spans (start, end) of marks around answers in characters, in order."""
+    return [found.span() for found in _AROUND_ANSWER.finditer(text)]
 
 
 def thought_spans(text: str) -> list[tuple[int, int]]:

@@ -12,8 +12,24 @@ from pathlib import Path
 from typing import Any, Self
 
 from sightplan.agent import Policy
-from sightplan.model import BackendError, InputError, Recorder, SymbolicPlanner, Usage, World
-from sightplan.model.query import Model, carry_over, check_pictures, pictures_lost, traits_of
+from sightplan.model import (
+    BackendError,
+    CancelledError,
+    InputError,
+    Recorder,
+    RefusedError,
+    SymbolicPlanner,
+    Usage,
+    World,
+)
+from sightplan.model.query import (
+    Model,
+    carry_over,
+    check_pictures,
+    picture_check,
+    pictures_lost,
+    traits_of,
+)
 from sightplan.records import RunStore
 from sightplan.runs.driver import WALKED, Walked, walk
 from sightplan.runs.episodes import EpisodePlan, EpisodeRunner
@@ -23,6 +39,11 @@ from sightplan.runs.suite import Suite
 from sightplan.runs.suite_finding import sample_suite
 from sightplan.runs.summary import model_that_replied, summarise
 from sightplan.runs.work import Item, Line, Plan, Progress, Silent, Work
+
+MOST_REFUSALS = 3
+"""Number of batches in a row (an episode, or the samples of a picture) that may end in a
+RefusedError; then a run ends."""
+_REFUSED = f'{RefusedError.__name__}: '
 
 
 def run(settings: RunSettings, progress: Progress | None = None, *,
@@ -45,9 +66,11 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
     Returns:
         the content of ``summary.json``: see ``summary.summarise``, plus ``out``, ``problems``
         (number, of episodes), ``problems_skipped``, ``interrupted``, ``stopped_by`` (what
-        interrupted it, with the remedy: a spending cap; '' for a person), ``spent`` (by all
-        sessions on a backend that can cap it, broken off items included; else None), ``planned``
-        (items), and what was run by which commit and versions: see ``RunStore.origin``.
+        interrupted it, with the remedy: a spending cap, refusals; '' for a person), ``spent``
+        (by all sessions on a backend that can cap it, broken off items included; else None),
+        ``pictures`` (what was found out about pictures on their way to the model, '' where
+        nothing was), ``planned`` (items), and what was run by which commit and versions: see
+        ``RunStore.origin``.
 
     Raises:
         InputError: the settings are wrong, or ``out`` holds another run.
@@ -56,7 +79,7 @@ def run(settings: RunSettings, progress: Progress | None = None, *,
     """
     progress = progress or Silent()
     with OpenRun(settings, world=world, planner=planner, backend=backend, recorders=recorders,
-                 policy=policy) as opened:
+                 policy=policy, patience=MOST_REFUSALS) as opened:
         progress.started(opened.store.folder, opened.store.lines(), len(opened.work.plan.items),
                          opened.work.plan.skipped)
         walked, refused = Walked(interrupted=True), False
@@ -132,7 +155,8 @@ class OpenRun:
     def __init__(self, settings: RunSettings, *, world: World | None = None,
                  planner: SymbolicPlanner | None = None, backend: Model | None = None,
                  recorders: Sequence[Recorder] = (), policy: Policy | None = None,
-                 command: str = '', fence: Callable[[], None] | None = None) -> None:
+                 command: str = '', fence: Callable[[], None] | None = None,
+                 patience: int = 0) -> None:
         """Make the world, load the model, start the planner, open the run.
 
         Args:
@@ -144,11 +168,15 @@ class OpenRun:
             policy: of episodes: instead of the one that the settings name, see ``EpisodeRunner``.
             command: see ``RunStore.open``: several processes may make items of a run.
             fence: see ``RunStore.open``.
+            patience: number of batches in a row that end in a RefusedError after which the run is
+                broken off; 0: it goes on.
 
         Raises:
             InputError: the settings are wrong, or ``out`` holds another run.
             InfrastructureError: the world, the model or the planner could not be started.
         """
+        self._patience, self._refusals = patience, 0
+        self._noted_pictures = False
         settings.check()
         if not settings.out:
             settings = dataclasses.replace(settings, out=default_out(settings))
@@ -211,6 +239,8 @@ class OpenRun:
 
         Raises:
             BackendError: the pictures of the batch did not reach the model, nor would others.
+            CancelledError: the server refused this batch and those before it, and would refuse
+                others; its lines are ``partial``.
         """
         self._spending.begin()
         try:
@@ -219,7 +249,22 @@ class OpenRun:
             self._spending.note()
         if lost := pictures_lost(self._model):
             raise BackendError(lost)
+        if not self._noted_pictures and (found := picture_check(self._model)):
+            self._noted_pictures = True
+            with self.store.locked():
+                self.store.note('pictures', found)
+        self._heed_refusals(lines)
         return lines
+
+    def _heed_refusals(self, lines: Sequence[Line]) -> None:
+        errors = [str(line['error'] or '') for line in lines]
+        refused = bool(errors) and all(error.startswith(_REFUSED) for error in errors)
+        self._refusals = self._refusals + 1 if refused else 0
+        if self._patience and self._refusals >= self._patience:
+            stop = CancelledError(f'{self._refusals} refusals in a row, so that no more was '
+                                  f'tried: {errors[-1].removeprefix(_REFUSED)}')
+            stop.partial = lines
+            raise stop
 
     def commit(self, line: Line) -> bool:
         """Write a line to disk; return False if another process of the command wrote it before.
@@ -253,7 +298,7 @@ def write_summary(store: RunStore, plan: Plan, walked: Walked = WALKED) -> dict[
         'planned': len(plan.items), **plan.notes,
         'problems_skipped': info.get('problems_skipped', []),
         'interrupted': walked.interrupted, 'stopped_by': walked.stopped_by,
-        'spent': info.get('spent')})
+        'spent': info.get('spent'), 'pictures': info.get('pictures', '')})
 
 
 def ordered(lines: Sequence[Line], items: Sequence[Item]) -> list[Line]:

@@ -17,8 +17,8 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sightplan.model import BackendError, DeadlineError
-from sightplan.runs import RunSettings
+from sightplan.model import BackendError, DeadlineError, RefusedError
+from sightplan.runs import MOST_REFUSALS, RunSettings
 from sightplan.sweeps.batch import Batch, Outcome
 
 DEATHS = 3
@@ -27,7 +27,9 @@ PATIENCE = 5
 """Errors of one model in a row that end its runs, or twice the workers if that is more."""
 CAP_OF_RUN, CAP_OF_SWEEP, STORAGE = 'cap of a run', 'cap of the sweep', 'storage'
 """Reasons that stop a whole sweep."""
-_OF_MODELS = tuple(f'{error.__name__}: ' for error in (BackendError, DeadlineError))
+_OF_MODELS = tuple(f'{error.__name__}: ' for error in (
+    BackendError, DeadlineError, RefusedError))
+_REFUSED = f'{RefusedError.__name__}: '
 _MOST = 8
 """The most items of a batch, except for samples of one cluster, which stay together."""
 _NONE = ''
@@ -199,7 +201,10 @@ class Schedule:
         if len(outcome.made) > len(outcome.errors):
             self._in_a_row[model] = 0
         self._in_a_row[model] += len(of_model)
-        if not of_model or not self._patience or self._in_a_row[model] < self._patience:
+        patience = self._patience
+        if of_model and all(error.startswith(_REFUSED) for error in of_model):
+            patience = min(patience, MOST_REFUSALS)
+        if not of_model or not patience or self._in_a_row[model] < patience:
             return
         why = (f'{self._in_a_row[model]} errors in a row of the model (backend '
                f'{job.settings.backend}), so that no more was tried: {of_model[-1]}; the '

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sightplan.model.reply_text import after_thoughts, thought_spans
+from sightplan.model.reply_text import after_thoughts, answer_mark_spans, thought_spans
 
 _BEGUN = re.compile(r'<answer>(?!\s*</answer>)', re.IGNORECASE)
 _END = re.compile('</answer>', re.IGNORECASE)
@@ -45,7 +45,9 @@ def answer_place(pieces: Sequence[str], tagged: bool = True) -> int | None:
     """
     whole = ''.join(pieces)
     parts, end = [], 0
-    for begin, stop in thought_spans(whole):
+    for begin, stop in sorted([*thought_spans(whole), *answer_mark_spans(whole)]):
+        if begin < end:
+            continue
         parts += [whole[end:begin], ' ' * (stop - begin)]
         end = stop
     said = ''.join((*parts, whole[end:]))

@@ -20,6 +20,7 @@ from sightplan.model.query import (
     check_pictures,
     close,
     part_name,
+    picture_check,
     pictures_lost,
     start_episode,
     traits_of,
@@ -80,6 +81,11 @@ class Wrapper:
     def pictures_lost(self) -> str:
         """Why pictures do not reach the inner model, '' if no loss is known."""
         return pictures_lost(self.inner)
+
+    @property
+    def picture_check(self) -> str:
+        """What was found out about pictures on their way to the inner model."""
+        return picture_check(self.inner)
 
     def check_pictures(self) -> None:
         """Let the inner model check pictures, if it can; contract in ``PictureCheck``."""
