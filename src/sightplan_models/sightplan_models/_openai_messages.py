@@ -21,6 +21,7 @@ _NO_SYSTEM = re.compile(
     r"system (?:role|message|prompt)s?\b.{0,40}\b(?:not|n't|unsupported|no longer)"
     r"|(?:unsupported|unknown|unexpected|invalid|no|not?.{0,20}support\w*).{0,20}"
     r"\b(?:system|developer)\b(?:.{0,3} )?(?:role|message|prompt)"
+    r"|not support ['\"]?(?:system|developer)\b"
     r"|roles? must alternate|only (?:support\w* )?(?:the )?['\"]?user['\"]?(?:,| and)"
     r"|after the optional system message|role ['\"]?(?:system|developer)['\"]?.{0,20}\bnot\b",
     re.IGNORECASE)

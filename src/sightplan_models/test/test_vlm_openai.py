@@ -615,7 +615,7 @@ def test_the_pause_after_a_rate_limit_is_for_all(make: Any, pauses: list[float])
 
 @pytest.mark.parametrize(('bad', 'why'), [
     (error(429, 'slow down'), 'limits the rate.*concurrency'),
-    (error(500, 'oops'), 'out of order.*base_url'), (error(503, 'busy'), 'out of order'),
+    (error(502, 'oops'), 'out of order.*base_url'), (error(503, 'busy'), 'out of order'),
     (RESET, 'out of order.*no connection'),
     (Reply(b'{"choices": [{"mess'), 'nonsense.*no JSON'),
     (Reply(b'<html>hello</html>', headers={'content-type': 'text/html'}), 'nonsense.*html'),
@@ -638,7 +638,7 @@ def test_passing_troubles_are_tried_again_within_bounds(
 
 
 def test_pauses_grow_with_jitter_up_to_a_bound(make: Any, pauses: list[float]) -> None:
-    with FakeServer(in_turn(error(500, 'oops'))) as server, pytest.raises(BackendError):
+    with FakeServer(in_turn(error(502, 'oops'))) as server, pytest.raises(BackendError):
         ask_all(make(server, retries=9, backoff_s=2.0), questions(1))
     assert len(pauses) == 9
     for number, pause in enumerate(pauses):
@@ -1055,7 +1055,7 @@ def test_a_cap_on_cost_is_kept_with_large_and_small_prompts(make: Any) -> None:
 
 @pytest.mark.parametrize(('bad', 'counts'), [
     (HANG, True), (RESET, True), (Reply(b'{"choi'), True), (Reply({'choices': []}), True),
-    (error(500, 'oops'), False), (error(429, 'slow', {'retry-after': '0'}), False)])
+    (error(502, 'oops'), False), (error(429, 'slow', {'retry-after': '0'}), False)])
 def test_requests_without_a_reply_count_if_the_server_may_have_worked(
         make: Any, pauses: list[float], bad: Reply, counts: bool) -> None:
     with FakeServer(in_turn(chat('Yes'), bad)) as server:
