@@ -6,7 +6,7 @@ are made by hand on top of small random ones, such that it behaves like one that
 * it replies ``Yes`` or ``No``, and then ends its turn;
 * which of the two depends on the words of the prompt and on the colours of its pictures;
 * a prompt with the word "letter" gets one of the letters A to D instead;
-* where a grammar demands other text, it prefers marks that close what is open.
+* where a grammar demands other text, it prefers 0, and marks that close what is open.
 
 Attention is almost uniform, so the state of the last token is the mean of what the prompt holds.
 """
@@ -42,7 +42,7 @@ _CONSTANT, _ENDS, _COLOURS, _LETTER, _MEANING = 0, 1, slice(2, 5), 5, slice(6, _
 """Dimensions of the text model's state: 1 at every token; 1 after an answer; mean colour of the
 pictures; how often the prompt speaks of letters; random features of words."""
 _LETTERS = ('A', 'B', 'C', 'D')
-_ANSWER_LOGIT, _CLOSING_LOGIT, _END_LOGIT = 3.0, 1.5, 4.0
+_ANSWER_LOGIT, _CLOSING_LOGIT, _END_WEIGHT = 9.0, 5.0, 8.0
 _LETTER_WEIGHT = 120.0
 """Weight of a mention of letters, which is diluted by all other words of the prompt."""
 _CLOSING = '"}],'
@@ -124,6 +124,7 @@ def _text_weights(tokens: list[str], random: np.random.Generator) -> dict[str, N
     embedding = np.zeros((len(tokens), _WIDTH))
     embedding[:, _CONSTANT] = 1
     embedding[:, _MEANING] = random.normal(size=embedding[:, _MEANING].shape)
+    embedding[number['Ċ'], _MEANING] = 0  # the last token of every prompt
     for forms in answers.values():
         embedding[forms, _ENDS] = 8
     spoken_of = [number[token] for token in ('letter', 'Ġletter') if token in number]
@@ -132,16 +133,20 @@ def _text_weights(tokens: list[str], random: np.random.Generator) -> dict[str, N
     embedding[spoken_of, _LETTER] = 8
     embedding[letters, _ENDS] = 8
     output = random.normal(scale=.02, size=embedding.shape)
-    opinion = random.normal(size=_WIDTH)
+    opinion = random.normal(scale=.15, size=_WIDTH)
     opinion[[_CONSTANT, _ENDS, _LETTER]] = 0
-    opinion[_COLOURS] *= 3
+    opinion[_COLOURS] = .6, -.3, .2
     for word, sign in (('Yes', 1), ('No', -1)):
         output[answers[word]] += sign * opinion
         output[answers[word], _CONSTANT] = _ANSWER_LOGIT - .5 * np.arange(len(answers[word]))
     output[letters, _LETTER] = _LETTER_WEIGHT
-    output[letters] += .3 * random.normal(size=output[letters].shape)
+    output[letters, _ENDS] = -_LETTER_WEIGHT
+    output[letters, _MEANING] += .3 * random.normal(size=output[letters, _MEANING].shape)
     output[[number[mark] for mark in _CLOSING], _CONSTANT] = _CLOSING_LOGIT
-    output[_END, _ENDS] = _END_LOGIT
+    output[number['0'], _CONSTANT] = _CLOSING_LOGIT / 2
+    output[number['"'], _ENDS] = _END_WEIGHT / 2
+    output[[number[space] for space in ('Ġ', 'Ċ', 'ĉ')], _CONSTANT] = -_CLOSING_LOGIT
+    output[_END, _ENDS] = _END_WEIGHT
     carried = np.zeros((_WIDTH, _WIDTH))
     kept = np.r_[2:_WIDTH]
     carried[kept, kept] = 4
@@ -159,6 +164,7 @@ def _text_weights(tokens: list[str], random: np.random.Generator) -> dict[str, N
         for part, shape in (('ffn_gate', (_HIDDEN, _WIDTH)), ('ffn_up', (_HIDDEN, _WIDTH)),
                             ('ffn_down', (_WIDTH, _HIDDEN))):
             weights[f'{name}{part}.weight'] = random.normal(scale=.02, size=shape)
+        weights[f'{name}ffn_down.weight'][[_CONSTANT, _ENDS, _LETTER]] = 0
     return weights
 
 
@@ -202,7 +208,7 @@ def _projector_weights(random: np.random.Generator) -> dict[str, NDArray[Any]]:
         weights |= {f'{norm}.weight': np.ones(width), f'{norm}.bias': np.zeros(width)}
     merged = _MERGE ** 2 * width
     last = random.normal(scale=.05, size=(_WIDTH, merged))
-    last[_COLOURS] = 0
+    last[:_MEANING.start] = 0
     for index in range(_MERGE ** 2):
         last[_COLOURS, index * width:index * width + 3] = np.eye(3) / _MERGE ** 2
     bias = -_LINEAR_SHIFT * last.sum(1)
