@@ -85,7 +85,7 @@ def picture(colour: tuple[int, int, int]) -> NDArray[np.uint8]:
 def questions(count: int, shown: Any = RED, prompt: GroundingPrompt = BARE) -> list[YesNo]:
     seen = Observation(text=shown) if isinstance(shown, str) else Observation(picture(shown))
     return yes_no_queries(seen, tuple(
-        Question(Atom('p', (str(i),)), f'Is the block {"red blue green".split()[i % 3]} number '
+        Question(Atom('p', (str(i),)), f'Is the block {["red", "blue", "green"][i % 3]} number '
                                        f'{i}?') for i in range(count)), prompt)
 
 
