@@ -30,13 +30,16 @@ setup(
         'sightplan',
     ],
     extras_require={
-        'openai': ['openai'],
+        'openai': ['openai'],  # openai, decisions
+        'serve': ['fastapi', 'uvicorn'],
         'torch': ['num2words', 'safetensors', 'torch', 'transformers'],  # embedded, transformers
         'test': ['pytest'],
     },
     entry_points={
         'sightplan.parts': ['confusion = sightplan_models._confusion'],
+        'sightplan.commands': ['serve = sightplan_models.serve:add_parser'],
         'sightplan.backends': [
+            'decisions = sightplan_models.decisions',
             'embedded = sightplan_models.embedded',
             'noisy_critic = sightplan_models.noisy_critic',
             'noisy_locator = sightplan_models.noisy_locator',

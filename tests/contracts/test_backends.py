@@ -157,6 +157,14 @@ def server() -> Iterator[Any]:
     from fake_openai import FakeServer, Reply, chat
 
     def behave(body: dict[str, Any], number: int) -> Reply:
+        if 'questions' in body:
+            return Reply({'usage': {'input_tokens': 50, 'output_tokens': 1}, 'answers': [
+                {'type': 'choice', 'choice': 'Right', 'confidence': 0.5, 'probabilities': [
+                    {'value': 'Left', 'probability': 0.25},
+                    {'value': 'Right', 'probability': 0.75}]} if 'choices' in one else
+                {'type': 'predicate',
+                 'probability': 0.1 + 0.01 * (sum(one['instructions'].encode()) % 80)}
+                for one in body['questions']]})
         if 'response_format' in body:
             place = {'x': 0.4, 'y': 0.4}
             places = {'point': place, 'points': [place], 'trajectory': [place, place],
@@ -179,7 +187,7 @@ def made(tmp_path_factory: Any, request: Any) -> Iterator[Callable[[str], Any]]:
 
     def call(name: str) -> Any:
         if name not in found:
-            if name == 'openai':
+            if name in ('openai', 'decisions'):
                 options = {'model': 'm', 'base_url': request.getfixturevalue('server').url,
                            'api_key_env': ''}
             else:
@@ -318,7 +326,8 @@ def test_several_threads_at_once(made: Any, name: str) -> None:
         together = list(pool.map(lambda batch: ask_all(backend, ask(batch)), batches))
     assert all(map(same, together, alone))
     if before is not None:
-        assert (backend.usage - before).requests == sum(map(len, batches))
+        requests = len(batches) if name == 'decisions' else sum(map(len, batches))
+        assert (backend.usage - before).requests == requests
 
 
 @pytest.mark.parametrize('name', sorted({*NAMES} - {*ANSWERING}))
@@ -344,9 +353,9 @@ def test_what_chooses_names_an_option_or_says_why_not(made: Any, name: str) -> N
     reply = ask_one(backend, CHOICE)
     assert (reply.chosen is None) is bool(reply.unread)
     assert reply.chosen in (None, 0, 1)
-    if name in ('openai', 'transformers', 'noisy_critic'):
+    if name in ('decisions', 'openai', 'transformers', 'noisy_critic'):
         assert reply.probabilities is not None
-    if name == 'openai':
+    if name in ('decisions', 'openai'):
         assert reply.probabilities == pytest.approx((0.25, 0.75))
     if reply.probabilities is not None:
         assert len(reply.probabilities) == 2

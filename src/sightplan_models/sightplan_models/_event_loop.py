@@ -6,9 +6,12 @@ import asyncio
 import contextlib
 import threading
 import weakref
-from collections.abc import Coroutine
-from concurrent.futures import Future
+from collections.abc import Callable, Coroutine
+from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
+
+from sightplan.model import BackendError, DeadlineError
+from sightplan.model.query import Deadline
 
 _JOIN_S = 5.0
 _T = TypeVar('_T')
@@ -42,6 +45,35 @@ class EventLoop:
         except BaseException:
             future.cancel()
             raise
+
+    def call_within(self, work: Callable[[float | None], Coroutine[Any, Any, _T]],
+                    deadline: Deadline, name: str, what: str) -> _T:
+        """Run a coroutine function of the time of the loop's clock at which nobody waits any more.
+
+        Args:
+            work: the function; None instead of the time without a limit.
+            deadline: the limit.
+            name: name of the model, for messages.
+            what: what is done, for messages.
+
+        Raises:
+            DeadlineError: it took longer than the limit.
+            BackendError: the loop is closed.
+        """
+        async def limited() -> _T:
+            left_s = deadline.left_s
+            end = None if left_s is None else asyncio.get_running_loop().time() + left_s
+            try:
+                async with asyncio.timeout_at(end):
+                    return await work(end)
+            except TimeoutError:
+                pass
+            raise DeadlineError(f'{name}: {what} took longer than the limit of '
+                                f'{deadline.timeout_s:g} s; raise the limit, or concurrency')
+        if not self.closed:
+            with contextlib.suppress(CancelledError):
+                return self.call(limited())
+        raise BackendError(f'{name}: the backend is closed')
 
     @property
     def closed(self) -> bool:

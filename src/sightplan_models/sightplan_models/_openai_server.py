@@ -595,6 +595,8 @@ class Server:
         message = self.redact_error(f'HTTP {status}: {said}')
         if status == 429 and 'quota' not in code and 'billing' not in code:
             kind = Kind.RATE
+        elif error.response.headers.get('x-should-retry') == 'false':
+            kind = Kind.REFUSED
         elif status >= 500 or status in (408, 409, 425):
             kind = Kind.OUTAGE
         else:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import concurrent.futures
 import dataclasses
 import functools
 import logging
@@ -458,22 +457,7 @@ class ServerChat(ModelByKind):
     def _call(self, work: Callable[[float | None], Coroutine[Any, Any, T]],
               deadline: Deadline, what: str) -> T:
         """Run a coroutine function of a time of the event loop's clock in the event loop."""
-        async def limited() -> T:
-            left_s = deadline.left_s
-            end = None if left_s is None else asyncio.get_running_loop().time() + left_s
-            try:
-                async with asyncio.timeout_at(end):
-                    return await work(end)
-            except TimeoutError:
-                pass
-            raise DeadlineError(f'{self.name}: {what} took longer than the limit of '
-                                f'{deadline.timeout_s:g} s; raise the limit, or concurrency')
-        if not self._loop.closed:
-            try:
-                return self._loop.call(limited())
-            except concurrent.futures.CancelledError:
-                pass
-        raise BackendError(f'{self.name}: the backend is closed')
+        return self._loop.call_within(work, deadline, self.name, what)
 
     async def _ask_all(self, prompts: Sequence[Prompt], wanted: _Wanted,
                        found: list[_Message | None], partial: bool,

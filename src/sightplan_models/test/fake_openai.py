@@ -158,7 +158,7 @@ class FakeServer:
         if other := self.endpoints.get(handler.path):
             self._send(handler, other(body, 0))
             return
-        if said(body)[-1:] == [QUESTION]:
+        if 'messages' in body and said(body)[-1:] == [QUESTION]:
             self.checks.append(body)
             self._send(handler, self.reply_to_check(body, len(self.checks) - 1))
             return

@@ -25,6 +25,7 @@ COMMANDS = 'sightplan.commands'
 
 BROUGHT_BY = {
     'sightplan_belief': ('ask', 'calibrate', 'constraints', 'estimate', 'locate', 'priors'),
+    'sightplan_models': ('serve',),
     'sightplan_suites': ('paths',),
     'sightplan_report': ('explain', 'failures', 'label', 'play', 'replay', 'report'),
     'sightplan_arm': ('arm',),

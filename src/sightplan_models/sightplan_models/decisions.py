@@ -1,0 +1,471 @@
+"""Backend ``decisions``: services that answer typed questions about a picture with probabilities.
+
+All questions about one observation go into one request, and the service returns a probability for
+each: a yes/no question is a predicate (one that offers "unknown" is a choice of yes, no and
+unknown), ``Choose`` a choice, ``Check`` a yes/no question about the marked picture. Nothing is
+written or parsed. ``wire`` names the protocol: OpenAI's ``/v1/decisions``, or ``/v1/systemone``,
+that of TypeSafe and of servers of open models (``_decisions_wire``); ``sightplan`` is that of
+``sightplan serve``, which answers every kind of query as its model does in process
+(``_query_wire``).
+
+A question that the service refuses is an error of that question, never an answer. Probabilities
+are kept as the service tells them, but for 0 and 1 of a service that rounds (``decimals``): they
+stand for all that is rounded to them, and become half a step. Retries, caps, prices, deadlines and
+secrets are those of the backend ``openai``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from sightplan.model import (
+    BackendError,
+    DeadlineError,
+    InputError,
+    SightplanError,
+    SpendingCapError,
+    Usage,
+    param,
+)
+from sightplan.model.query import (
+    Deadline,
+    ModelByKind,
+    Part,
+    Query,
+    R,
+    Reply,
+    Rgb,
+    Traits,
+    answers,
+    check_accepts,
+)
+from sightplan.queries import Check, ChoiceReply, Choose, YesNo, YesNoReply
+from sightplan.vlm.images import MEDIA
+from sightplan.vlm.wrapping import Prompted
+from sightplan_models import _openai_server
+from sightplan_models._decisions_wire import (
+    PICTURES,
+    OpenAIWire,
+    Shown,
+    SystemOneWire,
+    Told,
+    Typed,
+    Wire,
+)
+from sightplan_models._event_loop import EventLoop
+from sightplan_models._openai_pictures import QUESTION, Said, find_out
+from sightplan_models._openai_server import DEFAULT_VARIABLE, Exchange, Failure, Size
+from sightplan_models._query_wire import to_wire
+
+_LOG = logging.getLogger(__name__)
+_UNKNOWN = ('yes', 'no', 'unknown')
+_WHICH = 'Which of the options is right?'
+_COLOURS = ('red', 'green', 'blue')
+_CHECK_S = 120.0
+"""Limit of each request that tests whether pictures reach the model [s]."""
+_ERRORS: Mapping[str, type[SightplanError]] = {
+    'input_error': InputError, 'backend_error': BackendError, 'deadline': DeadlineError}
+"""Errors of the model behind ``sightplan serve``, by the codes that it gives them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of the backend ``decisions``."""
+
+    model: str = param('', "The model, by the service's name for it (needed, but by a server of "
+                       'one model such as "sightplan serve")')
+    wire: str = param('openai', 'Protocol: openai (/decisions), systemone (/systemone), sightplan '
+                      '(/queries of "sightplan serve": all kinds of queries, exact replies)',
+                      choices=('openai', 'systemone', 'sightplan'))
+    base_url: str = param('', 'Address of the service, such as http://localhost:8000/v1; empty: '
+                          'OPENAI_BASE_URL, else the service of OpenAI')
+    path: str = param('', 'Path of the requests below base_url; empty: that of the protocol')
+    api_key_env: str = param(DEFAULT_VARIABLE, 'Name of the environment variable that holds the '
+                             'key; a server of your own may need none', identity=False)
+    name: str = param('', 'What the model is called in results; empty: model@server')
+    questions_per_request: int = param(0, 'Most questions of one request; more are split; 0: what '
+                                       'the protocol allows (openai 400, systemone 64)', low=0)
+    decimals: int = param(2, 'Decimals to which the service rounds probabilities: its 0 and 1 are '
+                          'taken as half a step (.005 and .995 at 2); 0: it does not round',
+                          low=0, high=12)
+    pictures: str = param('parts', 'How systemone is sent pictures: parts (in the state: '
+                          'OpenRouter, Perplexity), images (beside it: SGLang, Cloudflare), '
+                          'assets (by name: TypeSafe)', choices=PICTURES)
+    image_format: str = param('png', 'How images are sent; jpeg is smaller but not exact',
+                              choices=tuple(MEDIA))
+    detail: str = param('', 'Detail of images (low, high, auto, original), for openai; empty: not '
+                        'sent', choices=('', 'low', 'high', 'auto', 'original'))
+    concurrency: int = param(8, 'Most requests at a time', low=1, high=1024, identity=False)
+    timeout_s: float = param(120.0, 'Limit of one request [s]', low=0.1, high=3600.0,
+                             identity=False)
+    retries: int = param(5, 'Most further tries of a request after rate limits, outages and '
+                         'nonsense', low=0, high=100, identity=False)
+    backoff_s: float = param(1.0, 'Pause before the second try [s], doubled each time, with '
+                             'jitter; a service that says how long to wait is obeyed', low=0.0,
+                             high=60.0, identity=False)
+    price_in: float = param(0.0, 'Price of a million input tokens [USD]', low=0.0, identity=False)
+    price_cached: float = param(-1.0, "Price of a million input tokens that are in the service's "
+                                'cache [USD]; -1: as price_in', low=-1.0, identity=False)
+    price_out: float = param(0.0, 'Price of a million output tokens [USD]', low=0.0,
+                             identity=False)
+    max_cost_usd: float = param(0.0, 'Cap on the cost of a run [USD], as of the backend openai; '
+                                '0: none', low=0.0, identity=False)
+    max_tokens_total: int = param(0, 'Cap on the input and output tokens of a run together, '
+                                  '0: none', low=0, identity=False)
+
+    def __post_init__(self) -> None:
+        """Refuse settings that could carry a secret into results.
+
+        Raises:
+            InputError: names the field, but not its value.
+        """
+        _openai_server.check_secrets(self, 'decisions')
+
+
+class Backend(Prompted):
+    """Asks a service; may be used by several threads at once.
+
+    Args:
+        settings: see Settings.
+
+    Raises:
+        InputError: a setting is missing or wrong, or there is no key.
+        BackendError: the ``openai`` library is missing.
+    """
+
+    accepts = frozenset({YesNo, Choose, Check})
+    traits = Traits(texts=True, capped=True)
+
+    def __init__(self, settings: Settings) -> None:
+        self.service: Decisions | Queries = (
+            Queries(settings) if settings.wire == 'sightplan' else Decisions(settings))
+        super().__init__(self.service)
+        if settings.wire == 'sightplan':
+            self.accepts = frozenset({Query})
+
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        """Ask the service; contract in ``Model``."""
+        for query in queries:
+            check_accepts(self, type(query))
+        return super().ask(queries, deadline)
+
+
+class _Service:
+    """A server, the requests to it, and what they cost."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = s = settings
+        if s.wire != 'sightplan' and not s.model:
+            raise InputError('backend decisions: model is missing; name it with --backend-option '
+                             'model=...')
+        if s.wire != 'openai' and not s.base_url:
+            raise InputError(f'backend decisions: base_url is missing; wire={s.wire} has no '
+                             'address of its own: set base_url, such as http://localhost:8000/v1')
+        prices = _openai_server.Prices(s.price_in, None if s.price_cached < 0 else s.price_cached,
+                                       s.price_out, s.max_cost_usd, s.max_tokens_total)
+        if s.max_cost_usd and not prices.known:
+            raise InputError('backend decisions: max_cost_usd needs price_in and price_out; set '
+                             'them, or cap max_tokens_total')
+        self._server = _openai_server.Server(
+            base_url=s.base_url, api_key_env=s.api_key_env, concurrency=s.concurrency,
+            timeout_s=s.timeout_s, retries=s.retries, backoff_s=s.backoff_s, prices=prices,
+            label='decisions')
+        self._loop = EventLoop('decisions-backend')
+
+    @property
+    def name(self) -> str:
+        """``model@server``, for example ``gpt-6-luna@api.openai.com/v1``."""
+        s = self._settings
+        return s.name or f'{s.model or "model"}@{self._server.host}'
+
+    @property
+    def usage(self) -> Usage:
+        """Requests that were answered, tokens and cost since the start."""
+        return self._server.meter.usage
+
+    def carry_over(self, spent: Usage) -> None:
+        """Count the spending of the run's earlier sessions towards the caps."""
+        self._server.meter.carry_over(spent)
+
+    def close(self) -> None:
+        """Cancel requests under way, and close the connections."""
+        if not self._loop.closed:
+            self._loop.call(self._server.close())
+            self._loop.close()
+
+    async def _post(self, path: str, body: Mapping[str, Any], exchange: Exchange,
+                    deadline: float | None) -> dict[str, Any]:
+        """Send a request, and return the reply.
+
+        Raises:
+            SightplanError: there is none.
+        """
+        found = await self._server.complete(lambda: body, deadline, exchange)
+        if not isinstance(found, Failure):
+            return found
+        error = _ERRORS.get(found.code)
+        if error is not None:
+            raise error(f'{self.name}: {found.message}')
+        raise BackendError(f'{self.name}: {found.kind.value} ({found.message}); '
+                           f'{self._remedy(found, path)}')
+
+    def _remedy(self, failure: Failure, path: str) -> str:
+        s = self._settings
+        if failure.status in (401, 403):
+            return (f'put a valid key into {_openai_server.variable(s.api_key_env)}'
+                    if s.api_key_env else 'name the environment variable of the key: api_key_env')
+        if failure.status in (404, 405, 501):
+            return (f'check model and base_url, and whether the service has /{path} (wire, path); '
+                    'a server that only chats is asked by the backend openai')
+        if failure.status == 413:
+            return 'send less at once: lower questions_per_request, or choose image_format=jpeg'
+        if failure.status == 429:
+            return 'the account has no quota left; pay, or use another one'
+        return 'change the settings of the backend (wire, pictures, questions_per_request)'
+
+
+class Decisions(_Service, ModelByKind):
+    """A service that answers yes/no questions and choices, many in one request."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Make the client; no request is sent yet.
+
+        Raises:
+            InputError: a setting is missing or wrong, or there is no key.
+            BackendError: the ``openai`` library is missing.
+        """
+        super().__init__(settings)
+        self._wire: Wire = (OpenAIWire(settings.image_format, settings.detail)
+                            if settings.wire == 'openai' else
+                            SystemOneWire(settings.image_format, settings.pictures))
+        self._checking = threading.Lock()
+        self._to_check, self._lost = False, ''
+
+    @property
+    def pictures_lost(self) -> str:
+        """Reason why pictures do not reach the model; see ``PictureCheck``."""
+        return self._lost
+
+    def check_pictures(self) -> None:
+        """Check before the next picture whether pictures reach the model; see ``PictureCheck``."""
+        self._to_check = True
+
+    @answers(YesNo, together=True)
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+        """Answer all questions about one observation, in as few requests as possible."""
+        prompt, seen = queries[0].prompt, queries[0].observation
+        if prompt.reasoning:
+            raise InputError(f'{self.name}: prompt {prompt.name} asks for reasons, and a decision '
+                             'service gives none; choose a prompt whose answer is one word')
+        shown: Part = (seen.text or '') if seen.image is None else seen.image
+        if isinstance(shown, str) and not shown.strip():
+            raise BackendError(f'{self.name}: the observation holds neither an image nor a text; '
+                               'there is nothing to answer questions about')
+        parts = tuple(part for part in (prompt.before_image, shown, prompt.after_image)
+                      if not isinstance(part, str) or part)
+        asked = [Typed(prompt.ask(query.question.text), _UNKNOWN if prompt.unknown else ())
+                 for query in queries]
+        return self._tell(Shown(prompt.system, parts), asked, deadline, self._yes_no)
+
+    @answers(Choose)
+    def choose(self, query: Choose, deadline: Deadline) -> ChoiceReply:
+        """Choose one of several options; the last text of the query is the question."""
+        *parts, last = query.parts
+        asks = isinstance(last, str) and bool(parts)
+        shown = Shown(query.system, tuple(parts if asks else query.parts))
+        asked = Typed(last if asks and isinstance(last, str) else _WHICH, query.options)
+        [reply] = self._tell(shown, [asked], deadline, self._choice)
+        return reply
+
+    def _tell(self, shown: Shown, asked: Sequence[Typed], deadline: Deadline,
+              read: Callable[[Told, Typed], R]) -> list[R]:
+        """Ask, and read the answers.
+
+        Raises:
+            SightplanError: a question was refused, or could not be answered; ``partial`` has the
+                replies to the others.
+        """
+        if (self._to_check or self._lost) and shown.pictures:
+            self._check_pictures()
+        found: list[R | None] = [None] * len(asked)
+        failures: list[SightplanError] = []
+        try:
+            self._loop.call_within(functools.partial(
+                self._ask_all, shown, asked, found, failures, read, deadline.keep_going),
+                deadline, self.name, f'{len(asked)} questions')
+            if failures:
+                raise next((error for error in failures if isinstance(error, SpendingCapError)),
+                           failures[0])
+        except SightplanError as error:
+            error.partial = list(found)
+            raise
+        return [reply for reply in found if reply is not None]
+
+    async def _ask_all(self, shown: Shown, asked: Sequence[Typed], found: list[R | None],
+                       failures: list[SightplanError], read: Callable[[Told, Typed], R],
+                       partial: bool, deadline: float | None) -> None:
+        """Send the questions in requests of bounded size, the first one alone.
+
+        Then the service has the picture in its cache when the others come.
+        """
+        most = self._settings.questions_per_request or self._wire.most_questions
+        starts = range(0, len(asked), most)
+
+        async def ask(start: int) -> None:
+            chunk = asked[start:start + most]
+            try:
+                reply = await self._request(shown, chunk, deadline)
+            except SightplanError as error:
+                failures.append(error)
+                return
+            for number, answer in enumerate(self._wire.answers(reply, chunk) or ()):
+                try:
+                    found[start + number] = read(self._wire.read(answer, chunk[number]),
+                                                 chunk[number])
+                except BackendError as error:
+                    failures.append(BackendError(f'{self.name}: {chunk[number].instructions!r}: '
+                                                 f'{error}'))
+
+        await ask(0)
+        if not failures or (partial and found[0] is not None):
+            await asyncio.gather(*(ask(start) for start in starts[1:]))
+
+    async def _request(self, shown: Shown, asked: Sequence[Typed],
+                       deadline: float | None) -> dict[str, Any]:
+        wire, path = self._wire, self._settings.path or self._wire.path
+        headers = wire.headers(shown)
+        texts = [shown.system, *(part for part in shown.parts if isinstance(part, str)),
+                 *(text for one in asked for text in (one.instructions, *one.options))]
+        size = Size(sum(len(text.encode('utf-8', 'replace')) for text in texts),
+                    len(shown.pictures))
+        exchange = Exchange(
+            functools.partial(_send, path, headers), lambda body: size,
+            lambda reply: '' if wire.answers(reply, asked) is not None
+            else 'answers to all questions')
+        return await self._post(path, wire.body(self._settings.model, shown, asked), exchange,
+                                deadline)
+
+    def _yes_no(self, told: Told, asked: Typed) -> YesNoReply:
+        if told.exact is not None:
+            return _exact(YesNoReply, told)
+        if not told.probabilities:
+            raise BackendError('the service refuses to answer this question; ask it otherwise, or '
+                               'choose another model')
+        if asked.options:
+            yes, no, unknown = shares = self._told(told.probabilities)
+            word = asked.options[max(range(3), key=shares.__getitem__)]
+            return YesNoReply(word.capitalize(), yes, no, unknown)
+        [yes] = told.probabilities
+        yes, no = self._told((yes, 1 - yes))
+        return YesNoReply('Yes' if yes >= no else 'No', yes, no)
+
+    def _choice(self, told: Told, asked: Typed) -> ChoiceReply:
+        if told.exact is not None:
+            return _exact(ChoiceReply, told)
+        if not told.probabilities:
+            raise BackendError('the service refuses to choose; ask otherwise, or choose another '
+                               'model')
+        shares = self._told(told.probabilities)
+        chosen = max(range(len(shares)), key=shares.__getitem__)
+        return ChoiceReply(shares, chosen, asked.options[chosen])
+
+    def _told(self, shares: Sequence[float]) -> tuple[float, ...]:
+        """Probabilities that sum to 1; none is 0 or 1 where the service rounds."""
+        least = 0.5 * 10.0 ** -self._settings.decimals if self._settings.decimals else 0.0
+        raised = [max(share, least) for share in shares]
+        return tuple(share / sum(raised) for share in raised)
+
+    def _check_pictures(self) -> None:
+        """Find out whether pictures reach the model, where that is wanted.
+
+        Raises:
+            BackendError: they do not.
+            SpendingCapError: a cap is reached.
+        """
+        with self._checking:
+            if self._to_check:
+                found = find_out(self._colour_of)
+                self._to_check = False
+                self._lost = found.lost and f'{self.name}: {found.lost}'
+                if found.unchecked:
+                    _LOG.warning('%s: it could not be checked whether pictures reach the model: '
+                                 '%s', self.name, found.unchecked)
+        if self._lost:
+            raise BackendError(self._lost)
+
+    def _colour_of(self, picture: Rgb | None) -> Said:
+        """Ask the model for the colour of a uniform picture, or without a picture."""
+        asked = [Typed(QUESTION, _COLOURS)]
+        shown = Shown('', ('A picture follows, or none.', *([] if picture is None else [picture])))
+        try:
+            reply = self._loop.call_within(
+                functools.partial(self._request, shown, asked), Deadline(_CHECK_S), self.name,
+                'a check of pictures')
+            told = self._wire.read((self._wire.answers(reply, asked) or [None])[0], asked[0])
+        except (BackendError, DeadlineError, InputError) as error:
+            return Said(None, failure=str(error))
+        tokens = _openai_server.count(reply.get('usage'), 'input_tokens')
+        shares = told.probabilities
+        return Said(tokens, _COLOURS[max(range(3), key=shares.__getitem__)] if shares else '')
+
+
+class Queries(_Service):
+    """The model of ``sightplan serve``: answers every kind of query as it does in process."""
+
+    accepts = frozenset({Query})
+
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        """Reply to queries, in their order; contract in ``Model``."""
+        if not queries:
+            return []
+        return self._loop.call_within(functools.partial(self._ask, queries, deadline), deadline,
+                                      self.name, f'{len(queries)} queries')
+
+    async def _ask(self, queries: Sequence[Query[Any]], limit: Deadline,
+                   deadline: float | None) -> list[Reply]:
+        s, path = self._settings, self._settings.path or 'queries'
+        body = {'model': s.model, **to_wire(queries)}
+        size = Size(sum(map(len, body['arrays'].values())) // 100, 0)
+        left_s = limit.left_s
+        headers = {} if left_s is None else {'Sightplan-Timeout': f'{max(left_s, 0.001):.3f}'}
+        exchange = Exchange(functools.partial(_send, path, headers), lambda _: size,
+                            lambda reply: '' if _all_there(reply, len(queries)) else 'replies')
+        reply = await self._post(path, body, exchange, deadline)
+        return [query.reply_type.from_json(one)
+                for query, one in zip(queries, reply['replies'], strict=True)]
+
+
+def _all_there(reply: Mapping[str, Any], number: int) -> bool:
+    replies = reply.get('replies')
+    return (isinstance(replies, list) and len(replies) == number
+            and all(isinstance(one, Mapping) for one in replies))
+
+
+async def _send(path: str, headers: Mapping[str, str], client: Any,
+                body: Mapping[str, Any]) -> Any:
+    """Send a request to a path of the server with the client of the ``openai`` library."""
+    import httpx2
+
+    response = await client.post(f'/{path}', cast_to=httpx2.Response, body=body,
+                                 options={'headers': dict(headers)})
+    return SimpleNamespace(http_response=response)
+
+
+def _exact(kind: type[R], told: Told) -> R:
+    """The reply as the model behind ``sightplan serve`` gave it.
+
+    Raises:
+        BackendError: it is no such reply.
+    """
+    try:
+        return kind.from_json(told.exact or {})
+    except InputError as error:
+        raise BackendError(f'the exact reply cannot be read ({error}); give server and client the '
+                           'same version of sightplan') from error

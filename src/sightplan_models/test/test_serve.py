@@ -1,0 +1,354 @@
+"""``sightplan serve``: the application at a real socket, with a model that needs no weights."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sightplan import cli
+from sightplan.model import (
+    Atom,
+    BackendError,
+    DeadlineError,
+    GroundingPrompt,
+    InputError,
+    Observation,
+    Question,
+    Usage,
+)
+from sightplan.model.query import Deadline, ModelByKind, answers, ask_all, ask_one
+from sightplan.queries import (
+    ChoiceReply,
+    Choose,
+    Generate,
+    TextReply,
+    YesNo,
+    YesNoReply,
+    yes_no_queries,
+)
+from sightplan.vlm.api import make_backend
+
+pytest.importorskip('openai')
+pytest.importorskip('fastapi')
+uvicorn = pytest.importorskip('uvicorn')
+
+from sightplan_models._query_wire import to_wire
+from sightplan_models._serve_app import Limits, make_app
+from sightplan_models._serve_desk import Desk
+from sightplan_models.serve import _listen
+
+PICTURE = np.random.default_rng(0).integers(0, 256, (6, 8, 3), dtype=np.uint8)
+DEPTH = np.full((6, 8), 1.5, np.float32)
+PROMPT = GroundingPrompt('asked', 'Say yes or no.', 'Picture:', 'Look.', 'Q: {question}')
+
+
+class Stub(ModelByKind):
+    """Answers by what it is shown: pictures, depth and all words count."""
+
+    name = 'stub@1'
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+        self.usage = Usage()
+        self.gate = threading.Event()
+        self.gate.set()
+        self.reached = threading.Event()
+
+    @answers(YesNo, together=True)
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+        self.reached.set()
+        assert self.gate.wait(60)
+        self.batches.append(len(queries))
+        seen, prompt = queries[0].observation, queries[0].prompt
+        if seen.image is None:
+            raise InputError('this model needs a picture; show it one')
+        if 'break' in queries[0].question.text:
+            raise BackendError('the model broke; load it in another precision')
+        self.usage += Usage(len(queries), 10 * len(queries), 0)
+        depth = 0.0 if seen.depth_m is None else float(seen.depth_m.mean())
+        shown = (int(seen.image.astype(int).sum()), depth, prompt.system, prompt.before_image,
+                 prompt.after_image)
+        rows = [np.random.default_rng(abs(hash((*shown, prompt.ask(one.question.text)))))
+                .dirichlet((1, 1, 1)) for one in queries]
+        return [YesNoReply('Maybe' if rest > 0.9 else 'Yes' if yes > no else 'No', yes, no,
+                           rest / 2 if prompt.unknown else None)
+                for yes, no, rest in rows]
+
+    @answers(Choose)
+    def choose(self, query: Choose, deadline: Deadline) -> ChoiceReply:
+        if query.options[0] == 'unread':
+            return ChoiceReply(text='hm', unread='names no option')
+        shares = np.arange(1.0, len(query.options) + 1) / sum(range(1, len(query.options) + 1))
+        return ChoiceReply(tuple(map(float, shares)), len(shares) - 1, query.options[-1])
+
+    @answers(Generate)
+    def generate(self, query: Generate, deadline: Deadline) -> TextReply:
+        return TextReply(' '.join(part for part in query.parts if isinstance(part, str)))
+
+
+@contextlib.contextmanager
+def serving(model: Any, limits: Limits = Limits(), **desk: Any) -> Iterator[str]:
+    """A server in a thread; yields its address."""
+    listening = _listen('127.0.0.1', 0)
+    counter = Desk(model, **desk)
+    server = uvicorn.Server(uvicorn.Config(make_app(counter, (model.name, 'stub'), limits),
+                                           log_level='warning', lifespan='off'))
+    thread = threading.Thread(target=server.run, kwargs={'sockets': [listening]}, daemon=True)
+    thread.start()
+    try:
+        yield f'http://127.0.0.1:{listening.getsockname()[1]}/v1'
+    finally:
+        server.should_exit = True
+        thread.join(60)
+        counter.close()
+        listening.close()
+
+
+def questions(number: int, word: str = 'table') -> list[Question]:
+    return [Question(Atom('on', (f'b{one}', word)), f'Is b{one} on the {word}?')
+            for one in range(number)]
+
+
+def client(url: str, wire: str = 'openai', **options: Any) -> Any:
+    return make_backend('decisions', {'model': 'stub', 'base_url': url, 'wire': wire,
+                                      'retries': 0, **options})
+
+
+def post(url: str, body: Any, path: str = 'decisions', **headers: str) -> tuple[int, Any, Any]:
+    """Status, JSON body and headers of the reply to a request."""
+    host = url.split('/')[2]
+    link = http.client.HTTPConnection(host, timeout=60)
+    try:
+        link.request('POST', f'/v1/{path}', json.dumps(body), {
+            'content-type': 'application/json',
+            **{name.replace('_', '-'): value for name, value in headers.items()}})
+        reply = link.getresponse()
+        return reply.status, json.loads(reply.read()), dict(reply.headers)
+    finally:
+        link.close()
+
+
+def get(url: str, path: str, **headers: str) -> tuple[int, str]:
+    link = http.client.HTTPConnection(url.split('/')[2], timeout=60)
+    try:
+        link.request('GET', path, headers=headers)
+        reply = link.getresponse()
+        return reply.status, reply.read().decode()
+    finally:
+        link.close()
+
+
+ASKED: dict[str, Any] = {'model': 'stub', 'input': 'A text.', 'questions': [
+    {'type': 'choice', 'instructions': 'Which?', 'choices': [{'value': 'a'}, {'value': True}]}]}
+
+
+@pytest.mark.parametrize('wire', ['openai', 'sightplan'])
+@pytest.mark.parametrize('prompt', [PROMPT, GroundingPrompt('bare'),
+                                    GroundingPrompt('three', 'Say.', unknown=True)])
+def test_replies_are_those_of_the_model_in_process(wire: str, prompt: GroundingPrompt) -> None:
+    model = Stub()
+    asked = yes_no_queries(Observation(PICTURE), questions(30), prompt)
+    wanted = ask_all(model, asked)
+    with serving(model) as url:
+        served = client(url, wire)
+        assert ask_all(served, asked) == wanted
+        assert served.usage.prompt_tokens == 300
+    assert model.batches == [30, 30]
+
+
+def test_depth_and_other_kinds_go_over_the_wire_of_sightplan() -> None:
+    model = Stub()
+    asked = yes_no_queries(Observation(PICTURE, depth_m=DEPTH), questions(3))
+    choose = Choose((PICTURE, 'Which?'), ('left', 'right'), subjects=('secret', 'other'))
+    with serving(model) as url:
+        served = client(url, 'sightplan')
+        assert ask_all(served, asked) == ask_all(model, asked)
+        assert ask_all(client(url), asked) != ask_all(model, asked)  # OpenAI's has no depth
+        assert ask_one(served, Generate('', ('write', PICTURE), 9)).text == 'write'
+        assert ask_one(served, choose) == ask_one(client(url), choose) == ChoiceReply(
+            (1 / 3, 2 / 3), 1, 'right')
+        unread = Choose((PICTURE, 'Which?'), ('unread', 'right'))
+        assert ask_one(client(url), unread).unread == 'names no option'
+
+
+def test_any_client_of_openai_gets_typed_answers() -> None:
+    import openai
+
+    with serving(Stub()) as url, openai.OpenAI(base_url=url, api_key='none') as asking:
+        found = asking.decisions.create(model='stub', input='A text.', questions=[
+            {'type': 'choice', 'name': 'which', 'instructions': 'Which?',
+             'choices': [{'value': 'a', 'description': 'first'}, {'value': True}]},
+            {'type': 'score', 'instructions': 'How?',
+             'levels': [{'label': 'low'}, {'label': 'high'}]},
+            {'type': 'choice', 'instructions': 'Which?',
+             'choices': [{'value': 'unread'}, {'value': 'b'}]}])
+        choice, score, refusal = found.answers
+        assert choice.type == 'choice' and choice.choice is True and choice.name == 'which'
+        assert score.type == 'score' and score.score == pytest.approx(2 / 3)
+        assert [one.probability for one in score.probabilities] == [1 / 3, 2 / 3]
+        assert refusal.type == 'refusal'
+        assert asking.models.list().data[0].id == 'stub@1'
+
+
+@pytest.mark.parametrize(('change', 'words'), [
+    ({'questions': []}, 'list of 1 to 400'),
+    ({'questions': ASKED['questions'] * 401}, 'list of 1 to 400'),
+    ({'questions': [{'type': 'guess', 'instructions': 'x'}]}, 'questions.0: type must be'),
+    ({'questions': [{'type': 'choice', 'instructions': 'x', 'choices': [
+        {'value': str(one)} for one in range(17)]}]}, '17 options'),
+    ({'questions': [{'type': 'choice', 'instructions': 'x', 'choices': [
+        {'value': 'true'}, {'value': True}]}]}, 'different names'),
+    ({'questions': [{'type': 'predicate', 'instructions': 7}]}, 'questions.0.instructions'),
+    ({'input': []}, 'input: must be'),
+    ({'input': [{'role': 'assistant', 'content': 'x'}]}, 'input.0: only messages'),
+    ({'input': [{'role': 'user', 'content': [
+        {'type': 'input_image', 'image_url': 'http://localhost/x.png'}]}]}, 'fetches nothing'),
+    ({'input': [{'role': 'user', 'content': [
+        {'type': 'input_image', 'image_url': 'data:image/png;base64,AAAA'}]}]}, 'cannot be read'),
+    ({'model': 'other'}, "model 'other' is not here"),
+    ({'questions': [{'type': 'predicate', 'instructions': 'x'}]}, 'needs a picture'),
+])
+def test_bad_requests_are_told_what_is_wrong(change: Any, words: str) -> None:
+    with serving(Stub()) as url:
+        status, body, _ = post(url, {**ASKED, **change})
+        assert 400 <= status < 500
+        assert words in body['error']['message']
+        assert post(url, ASKED)[0] == 200  # and the server goes on
+
+
+def test_errors_of_the_model_are_the_same_as_in_process() -> None:
+    with serving(Stub()) as url:
+        for wire in ('openai', 'sightplan'):
+            with pytest.raises(BackendError, match='another precision'):
+                ask_all(client(url, wire), yes_no_queries(
+                    Observation(PICTURE), [Question(Atom('x'), 'break')]))
+            with pytest.raises(InputError, match='needs a picture'):
+                ask_all(client(url, wire), yes_no_queries(Observation(text='x'), questions(1)))
+
+
+def test_requests_about_one_picture_share_a_pass() -> None:
+    model = Stub()
+    model.gate.clear()
+    found: dict[int, Any] = {}
+    with serving(model) as url:
+        def ask(number: int) -> None:
+            seen = Observation(PICTURE.copy() if number else PICTURE // 2)
+            asked = yes_no_queries(seen, questions(3, f'shelf{number}'))
+            found[number] = ask_all(client(url, 'sightplan'), asked), asked
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(5)]
+        threads[0].start()
+        assert model.reached.wait(60)
+        for thread in threads[1:]:
+            thread.start()
+        wait_until(lambda: '"waiting":4' in get(url, '/health')[1])
+        model.gate.set()
+        for thread in threads:
+            thread.join(60)
+        assert sorted(model.batches) == [3, 12]
+        metrics = get(url, '/metrics')[1]
+    assert 'sightplan_serve_joined_total 4\n' in metrics
+    assert 'sightplan_serve_requests_total 5\n' in metrics
+    assert 'sightplan_serve_request_seconds_count 5\n' in metrics
+    for replies, asked in found.values():
+        assert replies == ask_all(model, asked)
+
+
+def wait_until(true: Any) -> None:
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_full_queue_a_deadline_and_a_client_that_goes_away() -> None:
+    model = Stub()
+    model.gate.clear()
+    body = {'model': 'stub', **_wire(1)}
+    with serving(model, most_waiting=1) as url:
+        threads = [threading.Thread(target=post, args=(url, {'model': 'stub', **_wire(one)},
+                                                       'queries')) for one in (1, 2)]
+        threads[0].start()
+        assert model.reached.wait(60)
+        threads[1].start()
+        wait_until(lambda: '"waiting":1' in get(url, '/health')[1])
+        status, reply, headers = post(url, body, 'queries')
+        assert status == 429 and int(headers['retry-after']) >= 1
+        assert reply['error']['code'] == 'queue_full'
+        model.gate.set()
+        for thread in threads:
+            thread.join(60)
+        model.gate.clear()
+        status, reply, headers = post(url, body, 'queries', Sightplan_Timeout='0.3')
+        assert (status, headers['x-should-retry']) == (504, 'false')
+        assert post(url, body, 'queries', Sightplan_Timeout='soon')[0] == 400
+        with pytest.raises(DeadlineError):
+            ask_all(client(url, 'sightplan'), yes_no_queries(Observation(PICTURE), questions(1)),
+                    Deadline(0.3))
+        wait_until(lambda: 'sightplan_serve_waiting 0\n' in get(url, '/metrics')[1])
+        gone = http.client.HTTPConnection(url.split('/')[2])
+        gone.request('POST', '/v1/queries', json.dumps({**body, **_wire(7)}), {
+            'content-type': 'application/json'})
+        wait_until(lambda: 'sightplan_serve_waiting 1\n' in get(url, '/metrics')[1])
+        gone.close()
+        wait_until(lambda: 'sightplan_serve_waiting 0\n' in get(url, '/metrics')[1])
+        model.gate.set()
+        asked = len(model.batches)
+        assert post(url, ASKED)[0] == 200
+        assert len(model.batches) <= asked + 1  # the one that was under way
+
+
+def _wire(seed: int) -> dict[str, Any]:
+    return to_wire(yes_no_queries(Observation(PICTURE // (seed + 1)), questions(1)))
+
+
+def test_between_passes_nobody_waits_any_more() -> None:
+    model = Stub()
+    model.gate.clear()
+    with serving(model, most_per_pass=2) as url:
+        asked = yes_no_queries(Observation(PICTURE), questions(10))
+        assert post(url, {'model': 'stub', **to_wire(asked)}, 'queries',
+                    Sightplan_Timeout='0.5')[0] == 504
+        model.gate.set()
+        assert post(url, ASKED)[0] == 200
+        assert sum(model.batches) <= 2
+        assert len(ask_all(client(url), asked)) == 10
+
+
+def test_only_who_has_the_token_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    token = 'a-token-of-this-test-0123456789'
+    monkeypatch.setenv('SERVE_TEST_TOKEN', token)
+    with serving(Stub(), Limits(token=token)) as url:
+        assert post(url, ASKED)[0] == 401
+        assert post(url, ASKED, Authorization=f'Bearer {token}x')[0] == 401
+        assert get(url, '/v1/models')[0] == get(url, '/metrics')[0] == 401
+        assert get(url, '/health')[0] == 200
+        assert post(url, ASKED, Authorization=f'Bearer {token}')[0] == 200
+        asked = yes_no_queries(Observation(PICTURE), questions(2))
+        assert len(ask_all(client(url, api_key_env='SERVE_TEST_TOKEN'), asked)) == 2
+        with pytest.raises(BackendError, match='name the environment variable'):
+            ask_all(client(url, api_key_env=''), asked)
+    with serving(Stub(), Limits(body_mb=0.001)) as url:
+        assert post(url, ASKED, Host='evil.example')[0] == 403
+        assert post(url, ASKED, content_type='text/plain')[0] == 415
+        assert post(url, {**ASKED, 'input': 'x' * 2000})[0] == 413
+
+
+def test_other_machines_need_a_token(monkeypatch: pytest.MonkeyPatch,
+                                     capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv('SIGHTPLAN_SERVE_TOKEN', raising=False)
+    assert cli.main(['serve', '--host', '0.0.0.0']) == 2
+    assert 'put a token into the environment variable' in capsys.readouterr().err
+    monkeypatch.setenv('SIGHTPLAN_SERVE_TOKEN', 'short')
+    assert cli.main(['serve']) == 2
+    assert 'short' not in capsys.readouterr().err.replace('16 plain', '')
+    monkeypatch.delenv('SIGHTPLAN_SERVE_TOKEN')
+    assert cli.main(['serve', '--backend', 'noisy_oracle']) == 2
+    assert 'serve a model that looks at pictures' in capsys.readouterr().err
