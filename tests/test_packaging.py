@@ -49,6 +49,8 @@ WITHOUT_KEY = {
     'backports': 'backports-zstd',
     'clingo': 'clingo',
     'coal': 'coal',
+    'fastapi': 'fastapi',
+    'uvicorn': 'uvicorn',
     'driver': 'up-fast-downward',  # a folder inside it
     'fast_downward': 'fast-downward-translate',
     'lz4': 'lz4',
@@ -72,7 +74,8 @@ BROUGHT = {'lz4', 'backports-zstd', 'fast-downward-translate'}
 IN_EXTRAS = {
     # package: distributions that its modules import and that its extras bring
     'sightplan': {'rich'},
-    'sightplan_models': {'openai', 'safetensors', 'torch', 'transformers'},
+    'sightplan_models': {'fastapi', 'openai', 'safetensors', 'torch', 'transformers',
+                         'uvicorn'},
     'sightplan_suites': {'matplotlib', 'sightplan_report'},
     'sightplan_sim': {'sightplan_suites'},
 }

@@ -22,7 +22,6 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 from sightplan.model import (
@@ -65,6 +64,8 @@ from sightplan_models._openai_server import DEFAULT_VARIABLE, Exchange, Failure,
 from sightplan_models._query_wire import to_wire
 
 _LOG = logging.getLogger(__name__)
+_RAW = 'X-Stainless-Raw-Response'
+"""Header by which the ``openai`` library is told to return a reply as it came; it is not sent."""
 _UNKNOWN = ('yes', 'no', 'unknown')
 _WHICH = 'Which of the options is right?'
 _COLOURS = ('red', 'green', 'blue')
@@ -451,11 +452,8 @@ def _all_there(reply: Mapping[str, Any], number: int) -> bool:
 async def _send(path: str, headers: Mapping[str, str], client: Any,
                 body: Mapping[str, Any]) -> Any:
     """Send a request to a path of the server with the client of the ``openai`` library."""
-    import httpx2
-
-    response = await client.post(f'/{path}', cast_to=httpx2.Response, body=body,
-                                 options={'headers': dict(headers)})
-    return SimpleNamespace(http_response=response)
+    return await client.post(f'/{path}', cast_to=object, body=body,
+                             options={'headers': {**headers, _RAW: 'raw'}})
 
 
 def _exact(kind: type[R], told: Told) -> R:
