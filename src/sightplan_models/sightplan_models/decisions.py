@@ -247,12 +247,17 @@ class Decisions(_Service, ModelByKind):
                             if settings.wire == 'openai' else
                             SystemOneWire(settings.image_format, settings.pictures))
         self._checking = threading.Lock()
-        self._to_check, self._lost = False, ''
+        self._to_check, self._lost, self._found = False, '', ''
 
     @property
     def pictures_lost(self) -> str:
         """Reason why pictures do not reach the model; see ``PictureCheck``."""
         return self._lost
+
+    @property
+    def picture_check(self) -> str:
+        """What was found out about pictures; see ``PictureCheck``."""
+        return self._found
 
     def check_pictures(self) -> None:
         """Check before the next picture whether pictures reach the model; see ``PictureCheck``."""
@@ -393,7 +398,7 @@ class Decisions(_Service, ModelByKind):
         with self._checking:
             if self._to_check:
                 found = find_out(self._colour_of)
-                self._to_check = False
+                self._to_check, self._found = False, str(found)
                 self._lost = found.lost and f'{self.name}: {found.lost}'
                 if found.unchecked:
                     _LOG.warning('%s: it could not be checked whether pictures reach the model: '

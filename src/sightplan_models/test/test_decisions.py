@@ -85,7 +85,7 @@ def test_all_questions_about_a_picture_are_one_request() -> None:
 def test_a_refused_question_is_an_error_of_that_question_alone() -> None:
     with FakeServer(lambda body, number: decided(body, [0.9, None, 0.5])) as server:
         model = service(server)
-        with pytest.raises(BackendError, match="b1.*refuses to answer") as caught:
+        with pytest.raises(BackendError, match='b1.*refuses to answer') as caught:
             ask_all(model, yes_no_queries(SEEN, questions(3), PROMPT), Deadline(keep_going=True))
         assert [one and one.p_yes for one in caught.value.partial] == [0.9, None, 0.5]
         assert len(server.bodies) == 1  # a refusal is not asked again
@@ -177,9 +177,9 @@ def test_caps_and_deadlines() -> None:
         with pytest.raises(SpendingCapError, match='max_tokens_total'):
             ask_all(model, asked)
         assert 1 < len(server.bodies) < 25
-    with FakeServer(lambda body, number: Reply(hang=True)) as server:
-        with pytest.raises(DeadlineError):
-            ask_all(service(server), yes_no_queries(SEEN, questions(1)), Deadline(0.2))
+    with FakeServer(lambda body, number: Reply(hang=True)) as server, pytest.raises(
+            DeadlineError):
+        ask_all(service(server), yes_no_queries(SEEN, questions(1)), Deadline(0.2))
 
 
 def test_the_key_is_in_no_error_and_in_no_log(monkeypatch: pytest.MonkeyPatch,

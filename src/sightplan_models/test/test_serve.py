@@ -38,7 +38,9 @@ from sightplan.vlm.api import make_backend
 
 pytest.importorskip('openai')
 pytest.importorskip('fastapi')
-uvicorn = pytest.importorskip('uvicorn')
+pytest.importorskip('uvicorn')
+
+import uvicorn
 
 from sightplan_models._query_wire import to_wire
 from sightplan_models._serve_app import Limits, make_app
@@ -95,12 +97,12 @@ class Stub(ModelByKind):
 
 
 @contextlib.contextmanager
-def serving(model: Any, limits: Limits = Limits(), **desk: Any) -> Iterator[str]:
+def serving(model: Any, limits: Limits | None = None, **desk: Any) -> Iterator[str]:
     """A server in a thread; yields its address."""
     listening = _listen('127.0.0.1', 0)
     counter = Desk(model, **desk)
-    server = uvicorn.Server(uvicorn.Config(make_app(counter, (model.name, 'stub'), limits),
-                                           log_level='warning', lifespan='off'))
+    server = uvicorn.Server(uvicorn.Config(make_app(
+        counter, (model.name, 'stub'), limits or Limits()), log_level='warning', lifespan='off'))
     thread = threading.Thread(target=server.run, kwargs={'sockets': [listening]}, daemon=True)
     thread.start()
     try:
