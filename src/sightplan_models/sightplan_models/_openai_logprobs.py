@@ -8,6 +8,7 @@ that is cut in pieces is put together.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import re
@@ -22,6 +23,9 @@ OPEN_TAG = '<answer>'
 LEAST = 1e-9
 """Least probability of a word. Servers round, and report -9999 for tokens that they do not
 list."""
+_SPELLINGS = 6
+"""Number of tokens that one word commonly has: in small letters, in capitals and with one capital,
+each with and without a space before it."""
 _MOST = 1.02
 """Most that the listed probabilities of a place sum to. Logarithms are rounded to two digits."""
 _SAME = 1e-6
@@ -40,11 +44,14 @@ class Likely:
         tokens: (text, probability); each token once.
         bound: a token that is not listed has at most this probability.
         cut: the word that begins here, where it is cut into several tokens; else ''.
+        first: whether it is the first place of the reply, so that one token asked for again in
+            the same words stands in the same place.
     """
 
     tokens: tuple[tuple[str, float], ...]
     bound: float
     cut: str = ''
+    first: bool = False
 
     @property
     def flaw(self) -> str:
@@ -58,6 +65,17 @@ class Likely:
         """Whether any of the words is among the tokens; ``read`` gives the word of a token."""
         return any(chance >= LEAST and read(token) in words for token, chance in self.tokens)
 
+    def absent(self, words: Sequence[str], read: Callable[[str], str]) -> tuple[str, ...]:
+        """The words whose probability is only bounded: not listed, or listed by a first piece."""
+        return tuple(word for word in words if not any(
+            chance >= LEAST and read(token) == word for token, chance in self.tokens))
+
+    def in_longer(self, longer: Likely) -> Likely:
+        """The longer list of the same place, with the word that is cut in pieces as it is here."""
+        whole = tuple(pair for pair in self.tokens if self.cut and pair[0] == self.cut)
+        return dataclasses.replace(longer, tokens=(*longer.tokens, *whole), cut=self.cut,
+                                   first=self.first)
+
     def _word(self, token: str, words: Sequence[str], read: Callable[[str], str]) -> str:
         """The word that a token stands for: where words are cut, also its first piece."""
         word = read(token)
@@ -68,8 +86,9 @@ class Likely:
     def chances(self, words: Sequence[str], read: Callable[[str], str]) -> list[float]:
         """Probability of each word: at least LEAST each, at most 1 together.
 
-        A word that is not listed gets the most that it may have: the probability of the least
-        likely token of the list, or its part of what the list leaves over, whichever is less.
+        A word that is not listed gets the most that it may have: ``_SPELLINGS`` times the
+        probability of the least likely token of the list, or its part of what the list leaves
+        over, whichever is less.
 
         Args:
             words: the answers that may be given.
@@ -80,7 +99,7 @@ class Likely:
                   for word in words]
         absent = sum(mass < LEAST for mass in masses)
         left = max(0.0, 1 - math.fsum(chance for _, chance in self.tokens))
-        bound = max(LEAST, min(self.bound, left / absent)) if absent else 0.0
+        bound = max(LEAST, min(_SPELLINGS * self.bound, left / absent)) if absent else 0.0
         masses = [bound if mass < LEAST else mass for mass in masses]
         total = math.fsum(masses)
         return [mass / total for mass in masses] if total > 1 else masses
@@ -126,8 +145,8 @@ def read_tokens(logprobs: object) -> tuple[Token, ...] | None:
         listed = _listed(entry)
         if not listed:
             return None
-        tokens.append(Token(_plain(entry['token']), _probability(entry), Likely(
-            tuple((_plain(item['token']), chance) for item, chance in listed),
+        tokens.append(Token(_text_of(entry), _probability(entry), Likely(
+            tuple((_text_of(item), chance) for item, chance in listed),
             min(chance for _, chance in listed))))
     return tuple(tokens)
 
@@ -157,7 +176,9 @@ def likely_at_answer(content: str, tokens: Sequence[Token], reasoning: bool) -> 
         if end > start and begin < stop:
             pieces.append(token)
     place = answer_place([piece.text for piece in pieces], tagged)
-    return None if place is None else _joined(pieces[place:])
+    if place is None:
+        return None
+    return dataclasses.replace(_joined(pieces[place:]), first=pieces[place] is tokens[0])
 
 
 def _without_answer_marks(tokens: Sequence[Token]) -> Sequence[Token]:
@@ -211,7 +232,9 @@ def _listed(entry: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], float]]:
 def _is_same(item: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two entries may be one token: their bytes are equal, as far as both state them."""
     own, others = item.get('bytes'), other.get('bytes')
-    return item['token'] == other['token'] and (own is None or others is None or own == others)
+    if own is not None and others is not None:
+        return bool(own == others)
+    return bool(item['token'] == other['token'])
 
 
 def _probability(item: object) -> float | None:
@@ -222,6 +245,16 @@ def _probability(item: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return math.inf if value > 1 else math.exp(value)
+
+
+def _text_of(item: Mapping[str, Any]) -> str:
+    """A token as text: by its bytes, if they are a text (some servers name tokens by numbers)."""
+    own = item.get('bytes')
+    if isinstance(own, list) and own and all(
+            isinstance(byte, int) and 0 <= byte < 256 for byte in own):
+        with contextlib.suppress(UnicodeDecodeError):
+            return _plain(bytes(own).decode())
+    return _plain(item['token'])
 
 
 def _plain(text: str) -> str:

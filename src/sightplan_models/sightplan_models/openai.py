@@ -74,6 +74,7 @@ from sightplan_models import _openai_server
 from sightplan_models._event_loop import EventLoop
 from sightplan_models._openai_logprobs import (
     Likely,
+    Token,
     bare_word,
     has_nan,
     likely_at_answer,
@@ -102,6 +103,13 @@ T = TypeVar('T')
 _FEW_LOGPROBS = 5
 _MEDIA_KEPT = 8
 _OURS = ('model', 'messages', 'n', 'stream')
+LONGER_LIST = 'top_logprobs'
+_FORCING: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    'structured_outputs': lambda word: {'structured_outputs': {'choice': [word]}},
+    'guided_choice': lambda word: {'guided_choice': [word]}}
+"""Fields with which vLLM forces a reply, the newest first, as functions of the reply. It reports
+the probabilities before the constraint, and the chosen token's also where it is not listed."""
+_LONG_LIST = 5000
 _NO_SCHEMA = re.compile(r'response_format|schema|structured|guided|grammar')
 """Words with which servers refuse structured output."""
 _FILTERED = ('content_filter', 'content_policy_violation')
@@ -122,6 +130,8 @@ _TOO_LONG = re.compile(r'(?:exceed|larger|longer|greater).{0,60}context|context.
 _PERMANENT = re.compile(rf'(?i:not support|unsupported|does not (?:take|accept)|jinja|template'
                         rf'|{_NO_PICTURES.pattern}|{_TOO_LONG.pattern})')
 """Words in an internal error (HTTP 500) that make it a refusal, not an outage."""
+_ROUNDED = 1.05
+"""Factor by which a forced word may exceed its bound, because probabilities are rounded."""
 _CHECK_S = 120.0
 """Limit of each request that tests whether pictures reach the model [s]."""
 _TOO_FEW = re.compile(r'below_min|minimum|greater than|>=|\bleast\b')
@@ -150,6 +160,10 @@ class Settings:
                           'on (an error if not), off', choices=('auto', 'on', 'off'))
     top_logprobs: int = param(20, 'Most likely tokens among which yes and no are looked for; 20 '
                               'is the most that most servers give', low=1, high=100)
+    ask_again: str = param('auto', 'Whether a second request asks for the probability of a yes or '
+                           'no that is not among the likely tokens, by a longer list (llama.cpp, '
+                           'SGLang) or by a forced reply (vLLM); auto: where the server can; off: '
+                           'it is only bounded', choices=('auto', 'off'))
     answer_tokens: int = param(4, 'Most tokens of an answer without reasoning; 0: as many as the '
                                'prompt allows', low=0)
     thinking_tokens: int = param(0, 'Tokens allowed in addition for hidden reasoning, for models '
@@ -232,7 +246,11 @@ def content(settings: Settings, kind: object = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """Parts of the protocol that the server was found to support."""
+    """Parts of the protocol that the server was found to support.
+
+    ``again`` is the way to ask for the probability of a word that is not listed: ``LONGER_LIST``,
+    the field of vLLM that forces a reply, or '' for none.
+    """
 
     token_field: str
     top_logprobs: int
@@ -241,6 +259,7 @@ class _Dialect:
     least_tokens: int = 0
     system_role: str = 'system'
     numbered: bool = False
+    again: str = LONGER_LIST
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,17 +268,28 @@ class _Wanted:
 
     Attributes:
         limit: most tokens of the reply.
-        scored: whether the probabilities of its tokens.
+        words: answers whose probabilities are wanted where the answer stands; none if empty.
+        read: which of the words a token is.
         reasoning: whether reasons first, and then an answer in a tag.
         json_schema: schema that the reply is to follow, None without.
         draw: number of the request about the same thing; changes the seed of sampling.
+        longer: whether a longer list of likely tokens is wanted.
+        forced: the only reply that the server is to allow, '' for any; see ``_Dialect.again``.
     """
 
     limit: int
-    scored: bool = False
+    words: tuple[str, ...] = ()
+    read: Callable[[str], str] = bare_word
     reasoning: bool = False
     json_schema: Mapping[str, Any] | None = None
     draw: int = 0
+    longer: bool = False
+    forced: str = ''
+
+    @property
+    def scored(self) -> bool:
+        """Whether the probabilities of tokens are wanted."""
+        return bool(self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +442,8 @@ class ServerChat(ModelByKind):
             limit = min(limit, self._settings.answer_tokens)
         prompts = [Prompt(prompt.system, (*shared, prompt.ask(query.question.text)))
                    for query in queries]
-        wanted = _Wanted(limit, True, prompt.reasoning)
+        words = _ANSWERS[:3 if prompt.unknown else 2]
+        wanted = _Wanted(limit, words, _answer_word, prompt.reasoning)
         found: list[_Message | None] = [None] * len(prompts)
         try:
             self._call(functools.partial(
@@ -438,9 +469,10 @@ class ServerChat(ModelByKind):
         """Choose by one letter and its probability."""
         prompt = Prompt(query.system, self._parts(lettered(query)))
         self._check_order(prompt, deadline)
-        wanted = _Wanted(_LETTER_TOKENS, scored=True)
+        letters = LETTERS[:len(query.options)].lower()
+        wanted = _Wanted(_LETTER_TOKENS, tuple(letters))
         found = self._call(functools.partial(self._ask, prompt, wanted), deadline, 'a choice')
-        masses, letters = None, LETTERS[:len(query.options)].lower()
+        masses = None
         if found.likely is not None and found.likely.lists(letters, bare_word):
             masses = found.likely.chances(letters, bare_word)
         return read_letter(found.text, masses, query)
@@ -491,6 +523,8 @@ class ServerChat(ModelByKind):
                 else:
                     self._accepted = True
                     found[number] = message
+                    found[number] = await self._with_absent(message, prompts[number], wanted,
+                                                            deadline)
 
         await ask(0)
         tasks = [asyncio.create_task(ask(number)) for number in range(1, len(prompts))
@@ -518,7 +552,7 @@ class ServerChat(ModelByKind):
         if message.failure:
             raise self._error(message)
         self._accepted = True
-        return message
+        return await self._with_absent(message, prompt, wanted, deadline)
 
     def _error(self, message: _Message) -> BackendError:
         """The error of a failed message; before the first one is accepted, all may be refused."""
@@ -575,6 +609,80 @@ class ServerChat(ModelByKind):
                     raise RefusedError(why)
                 return _Message('', failure=why, refused=True)
 
+    async def _with_absent(self, message: _Message, prompt: Prompt, wanted: _Wanted,
+                           deadline: float | None) -> _Message:
+        """Ask for the probabilities of words that are not listed, where the server has a way.
+
+        What goes wrong on the way leaves the bounds as they are, because the answer is paid for.
+        """
+        likely = message.likely
+        if (likely is None or self._settings.ask_again == 'off' or not likely.first
+                or not likely.lists(wanted.words, wanted.read)):
+            return message
+        while (way := self._dialect.again) and (
+                absent := likely.absent(wanted.words, wanted.read)):
+            try:
+                found = await (self._longer(likely, prompt, wanted, deadline)
+                               if way == LONGER_LIST else
+                               self._forced(way, likely, absent, prompt, wanted, deadline))
+            except SightplanError:
+                break
+            if found is not None:
+                return dataclasses.replace(message, likely=found)
+            if way == self._dialect.again:
+                await self._give_up(way)
+        return message
+
+    async def _give_up(self, way: str) -> None:
+        """Go on to the next way to ask for the probability of a word that is not listed."""
+        ways = [LONGER_LIST, *(_FORCING if await self._server.owner() == 'vllm' else ()), '']
+        self._dialect = dataclasses.replace(self._dialect, again=ways[ways.index(way) + 1])
+        if not self._dialect.again:
+            _LOG.info('%s lists no more tokens, and forces no reply: what is not listed is '
+                      'bounded', self.name)
+
+    async def _longer(self, likely: Likely, prompt: Prompt, wanted: _Wanted,
+                      deadline: float | None) -> Likely | None:
+        """A longer list of the likely tokens; None: it is no longer, or there is none."""
+        tokens = await self._first_token(prompt, dataclasses.replace(
+            wanted, limit=1, longer=True), deadline)
+        if tokens is None or tokens.likely.flaw or (
+                len(tokens.likely.tokens) <= len(likely.tokens)):
+            return None
+        return likely.in_longer(tokens.likely)
+
+    async def _forced(self, way: str, likely: Likely, absent: Sequence[str], prompt: Prompt,
+                      wanted: _Wanted, deadline: float | None) -> Likely | None:
+        """The likely tokens with the words that are absent, each forced as the only reply.
+
+        Returns:
+            None if the server forces nothing, or reports probabilities after the constraint.
+        """
+        listed = next(token for token, _ in likely.tokens if wanted.read(token) in wanted.words)
+        for word in absent:
+            form = _styled_as(word, listed)
+            token = await self._first_token(prompt, dataclasses.replace(
+                wanted, limit=_LEAST_TOKENS, forced=form), deadline)
+            if token is None or token.chance is None or not form.strip().startswith(
+                    token.text.strip()) or token.chance > likely.bound * _ROUNDED:
+                return None
+            whole = wanted.read(token.text) == word
+            likely = dataclasses.replace(likely, tokens=(
+                *likely.tokens, *([(token.text, token.chance)] if whole else [])))
+        return likely
+
+    async def _first_token(self, prompt: Prompt, wanted: _Wanted,
+                           deadline: float | None) -> Token | None:
+        """The first token of a reply; None if the request is refused, or has no tokens."""
+        dialect = self._dialect
+        reply = await self._server.complete(
+            lambda: {'messages': messages(prompt, dialect.system_role, dialect.numbered),
+                     **self._fields(dialect, wanted)}, deadline, understood=lambda failure: True)
+        if isinstance(reply, _openai_server.Failure):
+            return None
+        tokens = read_tokens(reply['choices'][0].get('logprobs'))
+        return tokens[0] if tokens else None
+
     def _fields(self, dialect: _Dialect, wanted: _Wanted) -> dict[str, Any]:
         s = self._settings
         fields: dict[str, Any] = {'model': s.model, dialect.token_field: max(
@@ -588,13 +696,15 @@ class ServerChat(ModelByKind):
         if s.reasoning_effort:
             fields['reasoning_effort'] = s.reasoning_effort
         if wanted.scored and dialect.top_logprobs:
-            fields |= {'logprobs': True, 'top_logprobs': dialect.top_logprobs}
+            fields |= {'logprobs': True, 'top_logprobs': (
+                _LONG_LIST if wanted.longer else dialect.top_logprobs)}
         if wanted.reasoning and dialect.stop:
             fields['stop'] = [_CLOSE]
         if wanted.json_schema is not None and dialect.structured:
             fields['response_format'] = {'type': 'json_schema', 'json_schema': {
                 'name': 'place', 'strict': True, 'schema': wanted.json_schema}}
-        extra = {**({'top_k': s.top_k} if s.top_k and s.temperature > 0 else {}), **self._extra}
+        extra = {**({'top_k': s.top_k} if s.top_k and s.temperature > 0 else {}), **self._extra,
+                 **(_FORCING[dialect.again](wanted.forced) if wanted.forced else {})}
         if extra:
             fields['extra_body'] = extra
         return fields
@@ -849,7 +959,7 @@ class ServerChat(ModelByKind):
 
 
 def _reply(message: _Message, unknown: bool) -> YesNoReply:
-    """The answer; ``unknown``: whether it was offered, so that its probability is one, too.
+    """The answer; ``unknown``: whether it was offered, so that it has a probability, too.
 
     Where no answer is among the likely first words ("The answer is no."), it has no probabilities.
     """
@@ -867,6 +977,14 @@ def _answer_word(token: str) -> str:
     """
     word = bare_word(token)
     return 'unknown' if begins_unknown(word) else _SYNONYMS.get(word, word)
+
+
+def _styled_as(word: str, example: str) -> str:
+    """A word in small letters with the white space and the capitals of another token."""
+    bare = example.strip()
+    space = example[:len(example) - len(example.lstrip())]
+    return space + (word.upper() if bare.isupper() and len(bare) > 1 else
+                    word.capitalize() if bare[:1].isupper() else word)
 
 
 def _content(content: object) -> str:

@@ -80,6 +80,7 @@ class FakeServer:
         state: JSON that it has at paths besides its list of models, such as ``/props``.
         most_at_once: most requests that were under way at a time.
         before_reply: called in the server's thread of each request before it replies.
+        most_logprobs: a request for more is refused, and in the list ``refused`` alone.
         owner: owner of its models in their list: servers are known by it.
         endpoints: behaviour at other paths, such as '/apply-template'.
         checks: requests by which a run finds out whether pictures arrive; they are in no other
@@ -97,6 +98,8 @@ class FakeServer:
         self.models: list[str] = ['one', 'two']
         self.state: dict[str, Any] = {}
         self.owner = 'tests'
+        self.most_logprobs = 20
+        self.refused: list[dict[str, Any]] = []
         self.endpoints: dict[str, Behaviour] = {}
         self.most_at_once = self._at_once = 0
         self.before_reply: Callable[[int], None] = lambda number: None
@@ -161,6 +164,10 @@ class FakeServer:
         if 'messages' in body and said(body)[-1:] == [QUESTION]:
             self.checks.append(body)
             self._send(handler, self.reply_to_check(body, len(self.checks) - 1))
+            return
+        if body.get('top_logprobs', 0) > self.most_logprobs:
+            self.refused.append(body)
+            self._send(handler, error(400, f'top_logprobs must be at most {self.most_logprobs}'))
             return
         with self._lock:
             number = len(self.bodies)

@@ -206,7 +206,9 @@ def test_a_word_outside_the_list_is_bounded_and_not_impossible() -> None:
     yes, no = said('Yes', ('Yes', {'Yes': 0.92}))
     assert (yes, no) == (pytest.approx(0.92), pytest.approx(0.08))
     yes, no = said('Yes', ('Yes', {'Yes': 0.92, 'yes': 0.01, 'Sure': 0.02}))
-    assert (yes, no) == (pytest.approx(0.93), pytest.approx(0.01))  # the least one that is listed
+    assert (yes, no) == (pytest.approx(0.93), pytest.approx(0.05))  # what the list leaves over
+    yes, no = said('Yes', ('Yes', {'Yes': 0.92, 'yes': 0.002, 'Sure': 0.02}))
+    assert (yes, no) == (pytest.approx(0.922), pytest.approx(0.012))  # six times the least one
     yes, no = said('Hm', ('Hm', {'Hm': 0.9, 'Well': 0.04}))
     assert yes == no == pytest.approx(0.03)  # both of them together have what is left over
     yes, no = said('Yes', ('Yes', {'Yes': 1.0}))
@@ -218,7 +220,7 @@ def test_a_word_outside_the_list_is_bounded_and_not_impossible() -> None:
      (0.7, 0.3)),
     ('Yes.', [('Yes.', {'Yes.': 0.5, ' yes': 0.2, '"No"': 0.2, 'NO!': 0.05})], (0.7, 0.25)),
     ('No', [(' N', {' N': 0.8, ' Y': 0.1}), ('o', {'o': 0.5})], (0.1, 0.4)),
-    ('Nothing', [('No', {'No': 0.9, 'Yes': 0.06}), ('thing', {'thing': 0.9})], (0.06, 0.06)),
+    ('Nothing', [('No', {'No': 0.9, 'Yes': 0.06}), ('thing', {'thing': 0.9})], (0.06, 0.13)),
     ('Yellow', [('Y', {'Y': 0.9, 'N': 0.06}), ('ellow', {'ellow': 0.9})], (0.06, 0.06))])
 def test_the_whole_word_decides_whatever_is_around_it(
         text: str, places: Any, expected: tuple[float, float]) -> None:
