@@ -64,6 +64,8 @@ class Evidence:
         image: which image it was about; the same text means the same image.
         p_yes: probability of "yes", if the model gave one.
         p_no: probability of "no", likewise.
+        bounded: whether the smaller one is a bound, as in ``Answer``; then the belief takes the
+            least informative likelihood that the bound allows.
     """
 
     atom: Atom
@@ -71,6 +73,7 @@ class Evidence:
     image: str = ''
     p_yes: float | None = None
     p_no: float | None = None
+    bounded: bool = False
 
 
 MOST_LISTED = 100_000
@@ -278,9 +281,10 @@ class Estimator:
         """
         model = self.observation_model
         if last is None:
-            return model.log_likelihoods(item.atom.predicate, item.verdict, item.p_yes, item.p_no)
+            return model.log_likelihoods(item.atom.predicate, item.verdict, item.p_yes, item.p_no,
+                                         item.bounded)
         return model.repeated_log_likelihoods(item.atom.predicate, item.verdict, last,
-                                              item.p_yes, item.p_no)
+                                              item.p_yes, item.p_no, item.bounded)
 
     def solve(self, scores: Floats, reasons: Sequence[Reasons] = ()) -> Posterior:
         """Posterior under any scores.

@@ -9,6 +9,7 @@ added up per atom: atoms move together, in joint states.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -127,8 +128,7 @@ class ListedBelief(JointBelief):
                 self._last_values[:, column] = self._values[:, column]
                 self._last[column] = item.verdict
         if not self._moved and taken:
-            self._first += [Evidence(item.atom, item.verdict, self._image, item.p_yes, item.p_no)
-                            for _, item in taken]
+            self._first += [dataclasses.replace(item, image=self._image) for _, item in taken]
             self._resolve()
 
     def _weigh(self, column: int, item: Evidence) -> tuple[Floats, Floats]:

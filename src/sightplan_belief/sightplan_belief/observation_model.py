@@ -49,6 +49,8 @@ _Count = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 # Smallest and largest number of answers that rates count as.
 _LEAST_ANSWERS, _MOST_ANSWERS = 4.0, 100.0
 _MAX_LOGIT = math.log(HIGH / LOW)
+_CERTAIN = -math.log(1e-9)
+"""Largest logit of an answer [nats]; see ``logit``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,23 @@ class Platt:
     slope: _Finite
     intercept: _Finite
 
-    def log_ratio(self, p_yes: float, p_no: float) -> float:
-        """Log P(answer | true) / P(answer | false) [nats], bounded as all rates are."""
-        ratio = self.slope * logit(p_yes, p_no) + self.intercept
-        return min(max(ratio, -_MAX_LOGIT), _MAX_LOGIT)
+    def log_ratio(self, p_yes: float, p_no: float, bounded: bool = False) -> float:
+        """Log P(answer | true) / P(answer | false) [nats], limited as all rates are.
+
+        Args:
+            p_yes: probability of "yes".
+            p_no: probability of "no".
+            bounded: whether the smaller one is a bound (``Answer.bounded``). Then the ratio is
+                the one nearest to 0, which says least, of all that the bound allows.
+        """
+        ratio = self._limited(logit(p_yes, p_no))
+        if not bounded:
+            return ratio
+        other = self._limited(math.copysign(_CERTAIN, p_yes - p_no))
+        return 0.0 if ratio * other <= 0.0 else min(ratio, other, key=abs)
+
+    def _limited(self, x: float) -> float:
+        return min(max(self.slope * x + self.intercept, -_MAX_LOGIT), _MAX_LOGIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +250,7 @@ class ObservationModel:
         return self.actions.get(name, self.other_action)
 
     def log_likelihoods(self, predicate: str, verdict: Verdict, p_yes: float | None = None,
-                        p_no: float | None = None) -> tuple[float, float]:
+                        p_no: float | None = None, bounded: bool = False) -> tuple[float, float]:
         """Weight of the first answer about an atom.
 
         Args:
@@ -244,6 +259,7 @@ class ObservationModel:
             p_yes: its probability of "yes", if there is one; counts only where a calibration has
                 found that it helps.
             p_no: likewise.
+            bounded: whether the smaller one is a bound; see ``Platt.log_ratio``.
 
         Returns:
             log P(answer | atom false), log P(answer | atom true) [nats].
@@ -252,11 +268,11 @@ class ObservationModel:
         low, high = map(math.log, rates.chances(verdict))
         if rates.platt is None or p_yes is None or p_no is None or verdict.says is None:
             return low, high
-        return _with_ratio((low, high), rates.platt.log_ratio(p_yes, p_no))
+        return _with_ratio((low, high), rates.platt.log_ratio(p_yes, p_no, bounded))
 
     def repeated_log_likelihoods(self, predicate: str, verdict: Verdict, last: Verdict,
                                  p_yes: float | None = None, p_no: float | None = None,
-                                 ) -> tuple[float, float]:
+                                 bounded: bool = False) -> tuple[float, float]:
         """Weight of an answer on a new image, if the value is unchanged since the last answer.
 
         Args:
@@ -268,12 +284,13 @@ class ObservationModel:
                 probabilities, in the fraction that repeating leaves of a verdict's weight; an
                 answer that differs from the last one counts by its verdict.
             p_no: likewise.
+            bounded: see ``log_likelihoods``.
 
         Returns:
             log P(answer | atom false, last), log P(answer | atom true, last) [nats].
         """
         if last.says is None:
-            return self.log_likelihoods(predicate, verdict, p_yes, p_no)
+            return self.log_likelihoods(predicate, verdict, p_yes, p_no, bounded)
         rates = self.rates(predicate)
         low, high = map(math.log, rates.chances(verdict, last))
         if (rates.platt is None or p_yes is None or p_no is None or verdict is not last):
@@ -281,7 +298,8 @@ class ObservationModel:
         first = rates.chances(verdict)
         weight = math.log(first[1] / first[0])
         fraction = min(max((high - low) / weight, 0.0), 1.0) if weight else 0.0
-        return _with_ratio((low, high), fraction * rates.platt.log_ratio(p_yes, p_no))
+        return _with_ratio((low, high), fraction * rates.platt.log_ratio(
+            p_yes, p_no, bounded))
 
     def p_yes(self, predicate: str, last: Verdict | None = None) -> tuple[float, float]:
         """P(yes | atom false), P(yes | atom true) of a yes or no; ``last`` as above."""

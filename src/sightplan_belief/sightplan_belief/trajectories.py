@@ -193,7 +193,8 @@ class History:
         extra = (0.0, 0.0)
         name = item.atom.predicate
         if item.p_yes is not None and item.p_no is not None:
-            with_p = self._rates.log_likelihoods(name, item.verdict, item.p_yes, item.p_no)
+            with_p = self._rates.log_likelihoods(name, item.verdict, item.p_yes, item.p_no,
+                                                 item.bounded)
             plain = self._rates.log_likelihoods(name, item.verdict)
             extra = (with_p[0] - plain[0], with_p[1] - plain[1])
         things = set(item.atom.args)

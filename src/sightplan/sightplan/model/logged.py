@@ -21,6 +21,7 @@ class LoggedAnswer:
         truth: what is true, None when nobody knows.
         p_yes: probability of "yes", if the model gave one.
         p_no: probability of "no", if the model gave one.
+        bounded: whether the smaller of the two is a bound, as in ``Answer``.
         image: which image it was about (within the episode).
         episode: which episode it belongs to.
         problem: key of the problem (see ``problem_key``), '' if unknown.
@@ -45,6 +46,7 @@ class LoggedAnswer:
     questions_sha256: str = ''
     prompt: str | None = None
     where: str = field(default='', compare=False)
+    bounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

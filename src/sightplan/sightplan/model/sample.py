@@ -201,6 +201,7 @@ class SampleReply:
             plan; a suite's ``compose`` makes the answer of it. None: read the text.
         p_yes: probability of "yes" in [0, 1], None where the backend offers none.
         p_no: probability of "no" in [0, 1], None where the backend offers none.
+        bounded: whether the smaller of the two is a bound, as in ``Answer``.
         regions: places in the picture, where a place was asked for; None: read them from the text.
         probability: that the first of them is right; None where the backend has none.
         unread: why the places cannot be used; '' if they can.
@@ -220,6 +221,7 @@ class SampleReply:
     unknown: tuple[str, ...] = ()
     error: str = ''
     stopped: bool = False
+    bounded: bool = False
 
 
 GUESS = SampleReply()

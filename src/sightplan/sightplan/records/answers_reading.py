@@ -62,6 +62,7 @@ class _Answer(_Place):
     truth: bool | None = None
     p_yes: _Probability = None
     p_no: _Probability = None
+    bounded: bool = False
     image: _Text = ''
     model: _Text = ''
     questions_sha256: _Text = ''
@@ -162,7 +163,7 @@ def parse_answer(entry: Mapping[str, Any], where: str, episode: str = '') -> Log
     return LoggedAnswer(
         read.atom, read.answer, read.truth, read.p_yes, read.p_no, read.image,
         read.episode or episode, read.problem, read.domain, read.model, read.questions_sha256,
-        read.prompt, where)
+        read.prompt, where, read.bounded)
 
 
 def _action(entry: Mapping[str, Any], where: str, episode: str) -> LoggedAction:

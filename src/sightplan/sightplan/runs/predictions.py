@@ -304,7 +304,8 @@ def _run_samples(suite: Suite, data: Path | None, found: Mapping[str, tuple[str,
         sample = dataclasses.replace(sample, details=line['details'])
         reply = SampleReply(line.get('reply') or '', line.get('p_yes'), line.get('p_no'),
                             unread=line.get('unread') or '',
-                            probability=line.get('p_right'))
+                            probability=line.get('p_right'),
+                            bounded=line.get('bounded', False))
         scored = suite.score(sample, line['answer'], part.truth(name), reply)
         lines.append({**line, 'measures': dict(scored.measures), 'cause': scored.cause})
     return lines, [name for name in parts if name not in found]

@@ -199,6 +199,7 @@ class SampleRunner:
             'seed': self._settings.seed, **found, 'error': error or None,
             'usage': None if spent is None else dataclasses.asdict(spent), 'seconds': seconds,
             'reply': reply.text, 'p_yes': reply.p_yes, 'p_no': reply.p_no,
+            **({'bounded': True} if reply.bounded else {}),
             'p_right': reply.probability, 'truth': truth, 'details': sample.details}
 
     def _scored(self, sample: Sample, truth: Any, reply: SampleReply) -> tuple[Line, str]:

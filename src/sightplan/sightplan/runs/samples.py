@@ -330,7 +330,8 @@ def sample_answers(folder: Path) -> list[LoggedAnswer]:
             Atom.parse(text), parse_yes_no(line['reply']), line['truth'], line['p_yes'],
             line['p_no'], line['cluster'], line['cluster'], line['cluster'], domain,
             line['model'], identity['questions_sha256'][domain],
-            '' if prompt is None else prompt_id(prompt['name'], prompt['sha256'][domain])))
+            '' if prompt is None else prompt_id(prompt['name'], prompt['sha256'][domain]),
+            bounded=line.get('bounded', False)))
     if not answers:
         raise InputError(f'{folder}: there is not one answer to a yes/no question about an atom '
                          '(name a run of suite predicates)')

@@ -335,7 +335,7 @@ class Setting:
                 except InputError as error:
                     raise InputError(f'{where}: {error}') from error
             evidence.append(Evidence(answer.atom, answer.verdict, answer.image, answer.p_yes,
-                                     answer.p_no))
+                                     answer.p_no, answer.bounded))
         return estimator.estimate(evidence)
 
     def _check(self, calibration: ObservationModel, answer: LoggedAnswer) -> None:

@@ -582,7 +582,12 @@ def _log_truth(log_odds: float, weight: float) -> float:
 # --- probabilities of answers ------------------------------------------------------------------
 
 def _has_p(answer: LoggedAnswer) -> bool:
-    return (answer.p_yes is not None and answer.p_no is not None
+    """Whether both probabilities are known.
+
+    Of a bounded one nothing is learned: leaving out answers by their logit does not bias a
+    regression of the truth on the logit.
+    """
+    return (not answer.bounded and answer.p_yes is not None and answer.p_no is not None
             and answer.verdict.says is not None)
 
 

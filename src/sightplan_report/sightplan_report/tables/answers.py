@@ -115,7 +115,7 @@ def _answer_reliability(group: Group) -> Reliability | None:
         cluster_of = {line['id']: line['cluster'] for line in run.lines if measures.scored(line)}
         for entry in run.answers():
             p = yes_probability(entry.get('p_yes'), entry.get('p_no'))
-            if (p is not None and entry.get('answer') in ('yes', 'no')
+            if (p is not None and not entry.get('bounded') and entry.get('answer') in ('yes', 'no')
                     and isinstance(entry.get('truth'), bool) and entry['episode'] in cluster_of):
                 found.append((p, entry['truth'], cluster_of[entry['episode']]))
     if not found:

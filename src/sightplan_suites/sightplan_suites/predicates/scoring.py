@@ -102,11 +102,25 @@ def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     Returns:
         ``by_domain``, ``by_split`` and ``by_predicate`` (keys such as ``blocksworld.on``): name
-        to measures, each with ``value``, ``interval95`` (over pictures), ``n``, ``clusters``.
+        to measures, each with ``value``, ``interval95`` (over pictures), ``n``, ``clusters``; and
+        ``bounded``, where some answers have a probability that is only bounded: their number
+        ``n``, and ``width``, the mean over all answers with probabilities of the width of the
+        interval that P(yes) lies in (0 for exact ones). The bound is what is scored, so that
+        ``calibration_error`` is off by at most ``width``, and ``brier`` by at most twice that.
     """
-    return {'by_domain': grouped(lines, lambda line: line['domain'], MEASURES),
+    widths = [_width(line['measures']['probability']) if line.get('bounded') else 0.0
+              for line in lines if line['measures'].get('probability') is not None]
+    bounded = sum(bool(line.get('bounded')) for line in lines)
+    return {**({'bounded': {'n': bounded, 'width': sum(widths) / len(widths)}}
+               if bounded and widths else {}),
+            'by_domain': grouped(lines, lambda line: line['domain'], MEASURES),
             'by_split': grouped(lines, lambda line: line['split'], MEASURES),
             'by_predicate': grouped(lines, predicate_of, MEASURES)}
+
+
+def _width(probability: float) -> float:
+    """Width of the interval that a bounded P(yes) lies in, from it to 0 or 1."""
+    return min(probability, 1.0 - probability)
 
 
 def predicate_of(line: Mapping[str, Any]) -> str:
