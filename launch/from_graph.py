@@ -9,7 +9,12 @@ from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
 from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable, Shutdown
+from launch.actions import (
+    DeclareLaunchArgument,
+    OpaqueFunction,
+    SetEnvironmentVariable,
+    Shutdown,
+)
 from launch.conditions import IfCondition
 from launch.frontend.parse_substitution import parse_substitution
 from launch.substitutions import (
@@ -25,6 +30,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from sightplan.agent import every_method
 from sightplan.graphs.graph import load_graph
 from sightplan.graphs.up import PARENT_VARIABLE, enclave_arguments, transport_environment
+from sightplan.runs.graph_check import check_graph_arguments
 
 CONFIG = Path(get_package_share_directory('sightplan_bringup')) / 'config'
 
@@ -38,8 +44,16 @@ def describe(name):
           for name, value in transport_environment(os.environ).items()),
         SetEnvironmentVariable(PARENT_VARIABLE, str(os.getpid())),
         *(declared(argument) for argument in graph.arguments),
+        OpaqueFunction(function=check, args=[graph]),
         *(node(spec, types) for spec in graph.nodes),
     ])
+
+
+def check(context, graph):
+    """Refuse arguments with which the nodes could not work, before one starts."""
+    check_graph_arguments(graph.values([
+        f'{argument.name}:={context.launch_configurations[argument.name]}'
+        for argument in graph.arguments]))
 
 
 def declared(argument):

@@ -17,6 +17,7 @@ import pytest
 
 from sightplan.agent import method_names
 from sightplan.graphs.graph import load_graph
+from sightplan.model import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / 'launch').glob('*.launch.py'))
@@ -33,8 +34,8 @@ class Call:
 
 
 KINDS = ('LaunchDescription', 'DeclareLaunchArgument', 'SetEnvironmentVariable', 'Shutdown',
-         'Node', 'ParameterValue', 'IfCondition', 'PythonExpression', 'LaunchConfiguration',
-         'NotEqualsSubstitution', 'EqualsSubstitution', 'AndSubstitution')
+         'OpaqueFunction', 'Node', 'ParameterValue', 'IfCondition', 'PythonExpression',
+         'LaunchConfiguration', 'NotEqualsSubstitution', 'EqualsSubstitution', 'AndSubstitution')
 
 
 @pytest.fixture
@@ -42,7 +43,8 @@ def described(monkeypatch: pytest.MonkeyPatch):
     """Runs a launch file with stand-ins; returns its actions by kind."""
     kinds = {name: type(name, (Call,), {}) for name in KINDS}
     layout = {'launch': ('LaunchDescription',),
-              'launch.actions': ('DeclareLaunchArgument', 'SetEnvironmentVariable', 'Shutdown'),
+              'launch.actions': ('DeclareLaunchArgument', 'OpaqueFunction',
+                                 'SetEnvironmentVariable', 'Shutdown'),
               'launch.conditions': ('IfCondition',), 'launch.frontend': (),
               'launch.substitutions': ('AndSubstitution', 'EqualsSubstitution',
                                        'LaunchConfiguration', 'NotEqualsSubstitution',
@@ -76,6 +78,21 @@ def test_nodes_get_keys_of_their_own_where_security_is_on(
     monkeypatch.delenv('ROS_SECURITY_ENCLAVE_OVERRIDE', raising=False)
     assert ['--enclave', '/hardware/sim_bridge'] in [
         node.named['ros_arguments'] for node in described(file)['Node']]
+
+
+@pytest.mark.parametrize('file', FILES, ids=lambda file: file.name)
+def test_arguments_are_checked_before_a_node_starts(described, file: Path) -> None:
+    found = described(file)
+    [check] = found['OpaqueFunction']
+    values = {a.arguments[0]: a.named['default_value'] for a in found['DeclareLaunchArgument']}
+
+    def launched(**given: str) -> None:
+        context = types.SimpleNamespace(launch_configurations={**values, **given})
+        assert check.named['function'](context, *check.named['args']) is None
+    launched()
+    if file.name == 'experiment.launch.py':
+        with pytest.raises(InputError, match='execution=symbolic'):
+            launched(domain='tabletop', split='short')
 
 
 def true(expression: Call, values: dict[str, object]) -> bool:

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import logging
 import sys
 import types
 from dataclasses import dataclass, replace
@@ -88,11 +89,27 @@ class Perhaps(Finger):
         self.accepts = Finger.accepts if settings.eyes > 0 else frozenset()
 
 
+class Broken(Mute):
+    """A stranger's backend with a defect, in its answers or already when it is made."""
+
+    def __init__(self, settings):
+        if settings.eyes == 0:
+            raise ZeroDivisionError('no eyes')
+
+    @answers(Locate)
+    def locate(self, request, deadline: Deadline):
+        raise KeyError('heatmap')
+
+    @answers(YesNo)
+    def answer(self, request, deadline: Deadline):
+        raise IndexError
+
+
 @pytest.fixture(autouse=True)
 def backends(monkeypatch):
     """Entry points as if a package had these backends."""
     points = []
-    for kind in (Finger, Oracle, Mute, Perhaps):
+    for kind in (Finger, Oracle, Mute, Perhaps, Broken):
         name = kind.__name__.lower()
         module = types.ModuleType(f'{name}_of_a_test')
         module.Settings, module.Backend = Settings, kind
@@ -293,6 +310,23 @@ def test_those_that_can_are_named_for_a_backend_that_cannot(picture, capsys):
     able = capsys.readouterr().err.partition('that can: ')[2].strip().split(', ')
     assert {'finger', 'oracle'} <= set(able) and 'mute' not in able
     assert not Finger.made, 'before its weights are loaded'
+
+
+@pytest.mark.parametrize(('arguments', 'said'), [
+    (('locate', 'the mug'),
+     "model finger-1 raised KeyError: 'heatmap' when it was asked a query of kind 'locate'"),
+    (('ask', '--question', 'Is it red?'),
+     "model finger-1 raised IndexError when it was asked a query of kind 'yes_no'"),
+    (('locate', 'the mug', '--backend-option', 'eyes=0'),
+     "backend 'broken': broken_of_a_test.Broken raised ZeroDivisionError: no eyes")])
+def test_an_exception_of_the_model_is_an_error_that_names_both(picture, capsys, caplog, arguments,
+                                                               said):
+    command, *rest = arguments
+    caplog.set_level(logging.INFO)
+    assert main([command, str(picture), *rest, '--backend', 'broken']) == 1
+    assert said in capsys.readouterr().err.replace('test_command_locate', 'broken_of_a_test')
+    logged = [record for record in caplog.records if record.exc_info]
+    assert [record.levelname for record in logged] == ['INFO'], 'the traceback, with -v'
 
 
 def test_settings_may_decide_whether_a_backend_can(picture):

@@ -44,6 +44,7 @@ from sightplan.model import (
     param,
 )
 from sightplan.model.event_handler import EventHandler
+from sightplan.model.option_pairs import parse_options
 from sightplan.records import messages
 from sightplan_nodes import names
 from sightplan_nodes.conversions import MESSAGES
@@ -52,7 +53,6 @@ from sightplan_nodes.failures import error_from_text, fill_error, guarded
 from sightplan_nodes.goals import RESULT_KEPT_S, OneGoal, Waiting
 from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.memory import FreedMemory
-from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import (
     Deadlines,
@@ -151,7 +151,7 @@ class AgentNode(Node):
                        jobs_waiting=self._worker.waiting)
 
     def _cancelled(self) -> bool:
-        """Whether the episode's client wants no more of it, or is gone.
+        """Return whether the episode's client has cancelled it, or has left the graph.
 
         Raises:
             InfrastructureError: the node is being stopped; no client has cancelled the episode.
@@ -210,7 +210,7 @@ class AgentNode(Node):
         return CancelledError(message)
 
     def _episode(self, handle: ServerGoalHandle) -> EpisodeEnded:
-        """One episode, in the worker's thread."""
+        """Run one episode, in the worker's thread, and return its last event."""
         goal = handle.request
         domain, problem = messages.read_problem(goal)
         spec = messages.spec_from_msg(goal, problem)
@@ -255,7 +255,7 @@ class AgentNode(Node):
 
 
 def check_truth(world: str, method: str, stop_at_goal: bool, privileged: str) -> None:
-    """Refuse what only a simulator knows, where the world is none; before anything moves.
+    """Refuse settings that need ground truth, where the world is not simulated.
 
     Raises:
         InputError: says which, and what to choose instead.

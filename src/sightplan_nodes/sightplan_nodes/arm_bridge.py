@@ -48,7 +48,7 @@ class ArmBridgeSettings:
 
 
 class ArmBridge(WorldNode):
-    """An arm as the world: no ground truth, nothing that a camera and joint states do not tell.
+    """A robot arm as the world, known only by its camera and joint states, without ground truth.
 
     Parameters: see ArmBridgeSettings and ArmSide. Offers what WorldNode and ArmSide do.
     Listens to the drivers that the robot's file names (joint states; image, info and depth of
@@ -85,7 +85,7 @@ class ArmBridge(WorldNode):
         self.open(s.reset_timeout_s)
 
     def close(self) -> None:
-        """Hold the arm."""
+        """Hold the arm, and end the thread that works."""
         self._closing = True
         self._side.close()
         self.worker.close(timeout_s=3.0)
@@ -101,7 +101,7 @@ class ArmBridge(WorldNode):
                 diagnosis.warn(missing)
 
     def _choose_what_to_pass_on(self, robot: RobotConfig) -> None:
-        """Messages to pass on; without those that a driver publishes under our name already."""
+        """Choose the driver topics to republish; a driver may publish under our names already."""
         config = robot.camera
         self._passed_on = {part for part, theirs, ours in (
             ('joints', robot.arm.joint_states, names.JOINT_STATES),
@@ -111,7 +111,7 @@ class ArmBridge(WorldNode):
             != self.resolve_topic_name(ours)}
 
     def _check_reliable(self) -> None:
-        """Refuse a driver whose pictures nobody else would get.
+        """Refuse a camera whose best-effort pictures reliable subscribers would not receive.
 
         Raises:
             WorldError: it publishes under our name, and less reliably than others ask for.
@@ -129,7 +129,7 @@ class ArmBridge(WorldNode):
     # The callbacks, in the executor's thread.
 
     def view(self, request: GetView.Request, response: GetView.Response) -> GetView.Response:
-        """An empty view: in a real world it is not known what is in view."""
+        """Return an empty view: in a real world it is not known what is in view."""
         response.observation.episode_id = self._episode_id
         return response
 
@@ -188,7 +188,7 @@ class ArmBridge(WorldNode):
         return fill
 
     def is_untouched(self) -> bool:
-        """Whether the arm is ready."""
+        """Return whether the arm is ready."""
         return self._side.is_ready()
 
     def act(self, action: Action) -> Callable[[], tuple[Feedback, int]]:

@@ -34,13 +34,13 @@ _DRIVER_S = 2.0
 
 
 class LiveClient(Node):
-    """Asks the world, or measures; its executor spins in another thread."""
+    """Finds out which guarantees hold for an arm; its executor spins in another thread."""
 
     def __init__(self) -> None:
         super().__init__(NAME)
 
     def look(self, robot: str, appear_s: float | None = None) -> dict[str, Any]:
-        """Which guarantees hold.
+        """Return the guarantees that hold, as plain JSON data.
 
         Args:
             robot: a name in config/robots, or a file; for where no node moves the arm.
@@ -71,7 +71,7 @@ class LiveClient(Node):
             time.sleep(0.05)
 
     def _measure(self, robot: RobotConfig) -> dict[str, Any]:
-        """Listen to the drivers, without a gate."""
+        """Measure the guarantees from the messages of the drivers, where no gate runs."""
         simulated = self.count_publishers(names.driver(robot.arm.joint_states, names.SIMULATED))
         hardware = names.SIMULATED if simulated else names.REAL
         measures = LiveMeasures(self, robot, hardware)

@@ -35,6 +35,7 @@ from sightplan.model import (
     WorldError,
     param,
 )
+from sightplan.model.option_pairs import parse_options
 from sightplan.model.region import LEAST_TO_ACT
 from sightplan.records import messages
 from sightplan_arm.config import ROBOT_HASH, load_robot
@@ -54,7 +55,6 @@ from sightplan_nodes.failures import error_text
 from sightplan_nodes.heartbeats import Beat, PaceBeat
 from sightplan_nodes.latch import Latch, latch_path
 from sightplan_nodes.live_measures import LiveMeasures
-from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ros_arm import waited_s
 from sightplan_nodes.work import Worker
@@ -62,10 +62,10 @@ from sightplan_nodes.world_node import WorldNode
 
 TICK_S = 0.005
 BEAT_TICKS = 2
-"""Looks of the gate's thread between two of its heartbeats."""
+"""Number of cycles of the gate's thread between two of its heartbeats."""
 _NO_BELIEF = Belief(frozenset(), {})
 AGENT_GONE_S = 3.0
-"""An agent that was not heard for so long is not there."""
+"""Silence after which the agent counts as absent [s]."""
 BEATS_COME_S = 15.0
 """Time that an action or reset waits for the first heartbeat of a node that was just started [s].
 
@@ -73,9 +73,9 @@ Nodes that answer calls may still be unknown to others: Fast DDS announces them 
 GUARANTEES_S = 1.0
 """Period in which the guarantees are checked [s]."""
 SLOW = 0.8
-"""Simulated time that goes slower than this is told of [s/s]."""
+"""Ratio of simulated to wall-clock time below which slowness is logged."""
 WATCHER_GONE_S = 1.0
-"""A watcher that was not heard for so long is not asked to re-arm [s]."""
+"""Silence after which the watcher is not asked to re-arm [s]."""
 REARM_S = 3.0
 """Limit for the watcher to re-arm [s]."""
 CLOSE_S = 3.0
@@ -123,7 +123,7 @@ class ArmSide:
     """
 
     def __init__(self, node: WorldNode, hardware: str = '') -> None:
-        """Offer all of it; ``attach`` says what is moved.
+        """Create topics, services and actions; ``attach`` then names the arm that they move.
 
         Args:
             node: whose names they are.
@@ -207,7 +207,7 @@ class ArmSide:
                wait_for_hardware: Callable[[], None] | None = None,
                unreachable: Callable[[], str] | None = None,
                pace: Pace | None = None) -> tuple[Gate, Skills]:
-        """Say what is moved, and begin to look after it.
+        """Set the arm that is moved, and begin to watch its guarantees.
 
         Args:
             domain: whose actions are carried out.
@@ -329,7 +329,7 @@ class ArmSide:
             gate.end_episode()
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
-        """How the gate is, and which guarantees held a second ago; contract in Diagnosis."""
+        """Report the state of the gate and the guarantees of a second ago; see ``Diagnosis``."""
         gate = self._gate
         status = None if gate is None else gate.status()
         diagnosis.note(robot=self.robot.name, hardware=self._hardware or 'in process',
@@ -425,7 +425,7 @@ class ArmSide:
         return fill
 
     def cancelled(self, why: str) -> None:
-        """Hold: whoever asked for the action or reset wants no more of it."""
+        """Hold the arm, because the client of the action or reset has cancelled it."""
         if self._gate is not None and self._acting:
             self._gate.hold('cancelled', why)
 
@@ -479,7 +479,7 @@ class ArmSide:
                 self._acts.notify_all()
 
     def _await_guarantees(self) -> None:
-        """Give what was just started some time to hold what is required of it.
+        """Wait a short time until nodes that were just started fulfil the required guarantees.
 
         Raises:
             CancelledError: nobody waits any more.
@@ -697,7 +697,7 @@ class ArmSide:
             pending=status.pending, pending_text=messages.text(status.pending_text)))
 
     def _show_guarantees(self) -> None:
-        """Publish what is guaranteed, and what of it is missing, when that has changed."""
+        """Publish the guarantees that hold and those that are missing, when they have changed."""
         if self._closing.is_set():
             return
         self._keep()
@@ -717,7 +717,7 @@ class ArmSide:
                 json.dumps(self._describe(guarantees)))))
 
     def _tell_pace(self, guarantees: Sequence[Guarantee]) -> None:
-        """Log that simulated time is slow, now and then."""
+        """Log from time to time that simulated time is slow."""
         speed = next(one.measured.get('speed') for one in guarantees if one.name == 'clock')
         if speed is not None and speed < SLOW:
             self._node.get_logger().info(
@@ -725,7 +725,7 @@ class ArmSide:
                 throttle_duration_sec=10.0)
 
     def _describe(self, guarantees: Sequence[Guarantee]) -> dict[str, Any]:
-        """How things stand, as plain data."""
+        """Return the state of gate, arm and guarantees as plain JSON data."""
         gate = self._gate
         status = None if gate is None else gate.status()
         return {'node': self._node.get_name(), 'robot': self.robot.name,
@@ -790,7 +790,7 @@ def _in_core_words() -> Iterator[None]:
 
 
 def _ready() -> None:
-    """Nothing to wait for."""
+    """Return at once, since there is nothing to wait for."""
 
 
 def _region_of(goal: GraspAt.Goal) -> Region | None:
@@ -814,7 +814,7 @@ def _region_of(goal: GraspAt.Goal) -> Region | None:
 
 
 def _act(pointing: PointingSkills, region: Region | None, goal: GraspAt.Goal) -> SkillResult:
-    """Have what a goal asks for carried out."""
+    """Carry out what a goal asks for."""
     if region is None:
         return pointing.put_back()
     if region.form is Form.TRACE:

@@ -74,7 +74,7 @@ class ArmWatcher(Node):
     """
 
     def __init__(self, **node_arguments: Any) -> None:
-        """Begin to watch.
+        """Subscribe, and begin to watch the arm.
 
         Raises:
             InputError: a setting or the robot's file is wrong, or the stop cannot be kept.
@@ -109,7 +109,7 @@ class ArmWatcher(Node):
         self._thread.start()
 
     def close(self) -> None:
-        """End, but not in the middle of stopping the arm."""
+        """End the node, once a stop of the arm that is under way is done."""
         end_s = time.monotonic() + _CLOSE_S
         while not self._watcher.leave() and time.monotonic() < end_s:
             time.sleep(TICK_S)
@@ -118,7 +118,7 @@ class ArmWatcher(Node):
         self._errands.close(0.1)
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
-        """Whether it can stop the arm, and has; contract in Diagnosis."""
+        """Report whether the arm can be stopped, and whether it was; see ``Diagnosis``."""
         status = self._shown
         diagnosis.note(watches=self._settings.world, hardware=self._settings.hardware)
         if status is None:
@@ -193,7 +193,7 @@ class _Switch(Protocol):
 
 
 class _ServiceLock:
-    """A lock that is closed and opened by services; replies come in the executor's thread."""
+    """Base of locks that a driver closes and opens by services, answered in the executor."""
 
     def __init__(self, node: Node, switch: _Switch) -> None:
         self._node, self._switch = node, switch
@@ -210,7 +210,7 @@ class _ServiceLock:
         self._turn(False)
 
     def is_closed(self) -> bool:
-        """Whether the driver has said so."""
+        """Return whether the driver has confirmed that it follows no commands."""
         return self._closed
 
     def why_locked(self, timeout_s: float) -> str:
@@ -222,7 +222,7 @@ class _ServiceLock:
         return self._why_locked
 
     def missing(self) -> str:
-        """Why it cannot be used; '' if it can."""
+        """Return why the lock cannot be used; '' if it can."""
         client, _, _ = self._switch(True)
         return '' if client.service_is_ready() else (
             f'the service {client.srv_name} is not there: start the driver, or correct the robot '
@@ -262,7 +262,7 @@ class _ServiceLock:
 
 
 class SimulatedLock(_ServiceLock):
-    """The simulated hardware's stop."""
+    """Lock that stops the simulated hardware, and lets it move again."""
 
     def __init__(self, node: Node) -> None:
         there = f'{names.HARDWARE}/{names.SIM_BRIDGE}'
@@ -339,7 +339,7 @@ class ControllerLock(_ServiceLock):
             super().open()
 
     def is_closed(self) -> bool:
-        """Whether the controller was deactivated."""
+        """Return whether the controller was deactivated."""
         return not self._lacking and super().is_closed()
 
     def why_locked(self, timeout_s: float) -> str:

@@ -27,7 +27,7 @@ R = TypeVar('R')
 
 def answer_request(name: str, read: Callable[[dict[str, Any]], R], make: Callable[[], N],
                    ask: Callable[[N, R], dict[str, Any]]) -> int:
-    """Do what the first argument, a JSON object, asks for; print the answer, and return 0.
+    """Carry out the request in the first argument (JSON), print the answer, and return 0.
 
     An error is an answer, too: an object with ``error`` and ``code``.
 
@@ -62,7 +62,7 @@ def answer_request(name: str, read: Callable[[dict[str, Any]], R], make: Callabl
 
 @contextmanager
 def _spinning(node: Node) -> Iterator[None]:
-    """An executor for a node, in a thread of its own."""
+    """Spin a node in a thread of its own while the context lasts."""
     executor, ended = SingleThreadedExecutor(), threading.Event()
     executor.add_node(node)
 

@@ -31,6 +31,7 @@ from sightplan.model import (
     param,
     used_between,
 )
+from sightplan.model.option_pairs import parse_options
 from sightplan.model.query import (
     Deadline,
     Model,
@@ -54,7 +55,6 @@ from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import error_text
 from sightplan_nodes.heartbeats import Heartbeats
 from sightplan_nodes.memory import FreedMemory
-from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.ports import RosTruth, TruthSettings
 from sightplan_nodes.remote_model import ACCEPTS, MODEL, TRAITS, names_of_kinds

@@ -175,7 +175,7 @@ class BagPlayer(Node):
         self.exit_code = code
 
     def _wait_for_subscribers(self) -> bool:
-        """Whether play may begin; False: the node is stopped."""
+        """Wait for subscribers; return False if the node is stopped meanwhile."""
         with self._changed:
             while not self._closing:
                 waiting = [name for name in self._waits_for

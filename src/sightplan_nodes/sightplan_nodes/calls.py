@@ -37,7 +37,7 @@ from sightplan_nodes.failures import raise_error
 
 _POLL_S = 0.05
 _AGAIN_S = 1.0
-"""A request that may come twice is sent again after this time; then after twice as long, and so
+"""Time after which a repeatable request is sent again; then after twice as long, and so
 on [s]."""
 _NO_PARAMETERS_S = 2.0
 """A server without services for parameters is taken to know this process after this time [s]."""
@@ -165,9 +165,9 @@ def _processes_of(node: Node, service: str) -> frozenset[bytes]:
 
 
 class _Process:
-    """Whether the process that is asked has ended, also while the graph still has it.
+    """Detects that the process that was asked has ended, also while the graph still lists it.
 
-    Or whether this one stood still meanwhile, so that it may wait for ever.
+    It also detects that this process stood still meanwhile, so that its reply may be lost.
 
     Args:
         found: what tells the processes apart that are on the graph.
@@ -184,18 +184,18 @@ class _Process:
         return self._ended
 
     def look(self) -> None:
-        """Be looking from now on: what nobody looked at for long did not stand still."""
+        """Start anew, so that the time before this call is not taken for a standstill."""
         self._looked = time.monotonic()
 
     def words(self, server: str, doing: str) -> str:
-        """The error message once the process has ended."""
+        """Return the error message for a process that has ended."""
         if self._ended:
             return f'{server} went away while it {doing}'
         return (f'this process stood still for {self._stood_still:.0f} s while {server} {doing}: '
                 'the reply may be lost')
 
     def ended(self) -> bool:
-        """Whether another process is there, or this one is not, for a while; it stays so."""
+        """Return whether the process has ended; once true, it stays true."""
         at = time.monotonic()
         if at - self._looked > STOOD_STILL_S:
             self._stood_still, self._until = at - self._looked, at + _GRACE_S
@@ -278,7 +278,7 @@ class _Client:
                 self.client.remove_pending_request(future)
 
     def _take(self, timeout_s: float) -> None:
-        """Wait for a reply to whichever thread."""
+        """Wait for one reply, which may be for another thread."""
         if self._taking.acquire(timeout=_SHARED_S):  # another thread may get this one's reply
             try:
                 take_reply(self._node, self.client, timeout_s)
@@ -320,7 +320,7 @@ class _Caller:
             time.sleep(_POLL_S / 5)
 
     def _introduce(self, timeout_s: float, cancelled: Callable[[], bool]) -> None:
-        """Wait until a request will not be answered in vain.
+        """Wait until the server knows this client, so that its reply will arrive.
 
         Raises:
             DeadlineError: the server is not there, or silent.
@@ -441,7 +441,7 @@ class ParameterReader:
 
     def read(self, startup_s: float, cancelled: Callable[[], bool] = never,
              names: Collection[str] = ()) -> dict[str, Any]:
-        """Names and values.
+        """Return the values of parameters by name.
 
         Args:
             startup_s: limit for the node to be there [s].

@@ -17,7 +17,7 @@ from sightplan_arm.config import RobotConfig
 ASK_S = 1.0
 """Time between two questions [s]."""
 SILENT_S = 3.0
-"""A controller_manager that has not answered for so long hangs [s]."""
+"""Silence after which a controller_manager counts as hanging [s]."""
 
 
 class Question:
@@ -28,7 +28,7 @@ class Question:
     """
 
     def __init__(self, client: Any, request: Any, read: Callable[[Any], None]) -> None:
-        """Ask nothing yet; ``read`` takes each answer, in the executor's thread."""
+        """Create the client; ``read`` is given each answer, in the executor's thread."""
         self.client, self._request, self._read = client, request, read
         self.heard_s = self._asked_s = -math.inf
         self._asked: Any = None
@@ -56,10 +56,10 @@ class Question:
 
 
 class NoController:
-    """Simulated hardware, which has no controller_manager."""
+    """Stands in for the controller of simulated hardware, which has no controller_manager."""
 
     def missing(self) -> str:
-        """Nothing is."""
+        """Return '': simulated hardware needs no controller."""
         return ''
 
 

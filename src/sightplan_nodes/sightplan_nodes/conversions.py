@@ -117,7 +117,7 @@ DepthAt = Callable[[int], NDArray[np.float32] | None]
 
 
 class PublishedPictures(Protocol):
-    """The pictures of a topic."""
+    """Protocol of a source of the pictures that were published on a topic."""
 
     def at(self, stamp_ns: int) -> Image:
         """The picture of a stamp [ns].
@@ -183,7 +183,7 @@ class RequestedObservations:
         return seen
 
     def _new(self, message: msg.Observation) -> Observation:
-        """A picture that is not kept here."""
+        """Return a picture that is not kept here, from its topic or from the request."""
         wanted = message.image_id
         if message.image:
             seen = messages.observation_from_msg(message.image[0])

@@ -15,7 +15,7 @@ from sightplan.records.messages import text
 
 
 class Level(IntEnum):
-    """How things stand; values as in DiagnosticStatus."""
+    """Severity of a status; values as in DiagnosticStatus."""
 
     OK = 0
     WARN = 1
@@ -36,11 +36,11 @@ class Diagnosis:
     values: dict[str, str] = field(default_factory=dict)
 
     def warn(self, words: str) -> None:
-        """Say what may become a trouble."""
+        """Add a warning about something that may become an error."""
         self._find(Level.WARN, words)
 
     def error(self, words: str) -> None:
-        """Say what is wrong."""
+        """Add an error."""
         self._find(Level.ERROR, words)
 
     def note(self, **values: Any) -> None:
@@ -88,17 +88,17 @@ class LastError:
     """The error that a process met last: one process is one node."""
 
     def __init__(self) -> None:
-        """None so far."""
+        """Begin without an error."""
         self._last: tuple[float, str] | None = None
         self.count = 0
 
     def note(self, words: str) -> None:
-        """It has happened just now."""
+        """Record an error that happened just now."""
         self._last = time.monotonic(), words
         self.count += 1
 
     def add_to(self, diagnosis: Diagnosis) -> None:
-        """Say what it was, and when."""
+        """Add the last error and its time to a diagnosis."""
         last = self._last
         if last is not None:
             diagnosis.note(errors=self.count, last_error=last[1],
@@ -106,4 +106,4 @@ class LastError:
 
 
 LAST_ERROR = LastError()
-"""Filled by ``failures``, with all that a node replies or logs as an error."""
+"""The last error of this process; ``failures`` records each that a node replies or logs."""

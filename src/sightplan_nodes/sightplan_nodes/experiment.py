@@ -56,6 +56,7 @@ from sightplan.model import (
     param,
     settings_fields,
 )
+from sightplan.model.option_pairs import parse_options
 from sightplan.model.redaction import without_secrets
 from sightplan.records import RunStore, messages
 from sightplan.runs import (
@@ -83,7 +84,6 @@ from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import BY_CODE, error_text, fill_error, guarded, raise_error
 from sightplan_nodes.goals import RESULT_KEPT_S, OneGoal
-from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.remote_model import RosModel
 from sightplan_nodes.spin import main as run_main
@@ -147,9 +147,10 @@ class ExperimentNode(Node):
     Parameters: see ExperimentSettings and the core's RunSettings (those that are no other node's).
     Serves the action ``~/run_experiment`` (RunExperiment). It asks the recorder to open the run
     and which episodes it has, sends each missing one to ``agent/run_episode``, and waits until
-    the recorder has committed its result. With ``autostart`` it ends with exit code 0 when done,
-    1 when the run failed, 2 when the settings are wrong. A run with samples in error has failed,
-    as without ROS; one with episodes in error has not.
+    the recorder has committed its result. With ``autostart`` it ends with the exit codes of
+    ``sightplan run``: 0 when done; 1 when the run failed (it was broken off, or an episode or a
+    sample ended in an error and is not scored, or not one reply could be read); 2 when the
+    settings are wrong.
 
     A suite of samples has no world and no episodes: the method runs in this node as it runs
     without ROS, asks the model of the node ``grounder``, and this node writes the results.
@@ -242,6 +243,7 @@ class ExperimentNode(Node):
                 show(outcome.summary)
                 sys.stdout.flush()
             if outcome.error is not None:
+                code = 2 if isinstance(outcome.error, InputError) else 1
                 self._say(str(outcome.error))
                 if outcome.summary:
                     self._say('broken off after {0} of {planned} {1}; started again with '
@@ -252,10 +254,10 @@ class ExperimentNode(Node):
                               f're-arm it when asked: {self._how_to_rearm()}')
             elif useless := why_useless(outcome.summary):
                 self._say(useless)
-            elif outcome.summary['episodes'] is None and outcome.summary['errors']:
-                self._say('{errors} of {items} samples ended in an error and are not scored; '
+            elif outcome.summary['errors']:
+                self._say('{errors} of {0} {1} ended in an error and are not scored; '
                           'started again with out:={out} it repeats them'.format(
-                              **outcome.summary))
+                              *_items(outcome.summary), **outcome.summary))
             else:
                 code = 0
         except InputError as error:
@@ -678,7 +680,7 @@ def world_options(world: str, graph: Mapping[str, Mapping[str, Any]]) -> dict[st
 
 
 def _arm_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Which robot it is, and parameters of gate and skills that are not as they are by default.
+    """Return the robot, and the settings of gate and skills that differ from their defaults.
 
     Where a stop is kept changes no result.
     """
@@ -720,7 +722,7 @@ def _ticks(limit_s: float, cancelled: Callable[[], bool]) -> Any:
 
 
 def _items(summary: Mapping[str, Any]) -> tuple[int, str]:
-    """How many items a summary is about, and what they are, for people."""
+    """Return the number of items of a summary, and their kind in words."""
     episodes = summary['episodes']
     return (summary['items'], 'samples') if episodes is None else (episodes, 'episodes')
 

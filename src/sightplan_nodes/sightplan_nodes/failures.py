@@ -101,7 +101,7 @@ def guarded(node: Node, reply_type: type,
 
 
 def error_from_text(said: str) -> SightplanError:
-    """The exception in the message of an episode that ended as an error.
+    """Return the exception named by the message of an episode that ended as an error.
 
     Args:
         said: ``TypeName: message``, as the episode loop writes it; any other text is an

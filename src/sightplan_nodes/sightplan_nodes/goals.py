@@ -30,31 +30,31 @@ class OneGoal:
         self.handle: ServerGoalHandle | None = None
 
     def accept(self, goal: object) -> GoalResponse:
-        """Whether there is no other goal."""
+        """Accept a goal if no other one is under way."""
         return GoalResponse.ACCEPT if self.handle is None else GoalResponse.REJECT
 
     def take(self, handle: ServerGoalHandle) -> None:
-        """Note the goal that was accepted, and begin."""
+        """Keep the goal that was accepted, and begin to execute it."""
         self.handle = handle
         handle.execute()
 
     def release(self) -> None:
-        """The goal is done."""
+        """Release the goal, which is done, so that the next one is accepted."""
         self.handle = None
 
     @property
     def cancelled(self) -> bool:
-        """Whether the goal's client wants no more of it."""
+        """Whether the goal's client has cancelled it."""
         return self.handle is not None and bool(self.handle.is_cancel_requested)
 
 
 _LEFT_S = 1.0
-"""A client that was not on the graph for so long is taken to be gone [s]."""
+"""Absence from the graph after which a client counts as gone [s]."""
 _LOOK_S = 0.2
 
 
 class Waiting:
-    """Whether anybody still waits for a goal, of those who took its feedback when it was accepted.
+    """Detects that all clients that subscribed to the feedback of a goal have left the graph.
 
     A client that has ended cannot cancel: one that took this node for dead while it was paused or
     cut off, and went away. As long as none is found on the graph, somebody is taken to wait.
@@ -71,7 +71,7 @@ class Waiting:
         self._clients: frozenset[bytes] = frozenset()
 
     def over(self) -> bool:
-        """Whether all of them have gone; may be asked often."""
+        """Return whether all clients have left; cheap enough to be called often."""
         now_s = time.monotonic()
         if self._over or now_s - self._looked_s < _LOOK_S:
             return self._over

@@ -80,12 +80,12 @@ class Request:
 
     @property
     def is_part(self) -> bool:
-        """Whether to take it just where it is pointed at."""
+        """Whether the thing is taken exactly where it is pointed at."""
         return ' of ' in f' {self.target} ' if self.part is None else self.part
 
 
 class GraspClient(Node):
-    """Asks grounder and world; its executor spins in another thread."""
+    """Asks the grounder for a place and the world for a grasp; spins in another thread."""
 
     def __init__(self, name: str = 'grasp') -> None:
         super().__init__(name)
@@ -139,7 +139,7 @@ class GraspClient(Node):
 
     def _found(self, request: Request, cancelled: Callable[[], bool],
                answer: dict[str, Any]) -> Region | None:
-        """The place of the thing by the grounder; None: not sure, and ``answer`` says why."""
+        """Return the place that the grounder found; None if it is not sure (see ``answer``)."""
         targets = [Target(request.target, Form.POINT)]
         asked = fill_targets(Locate.Request(
             accept=request.least, timeout_s=request.timeout_s,
@@ -184,7 +184,7 @@ def read_request(data: Mapping[str, Any]) -> Request:
 
 
 def _watch_stdin(cancel: threading.Event) -> None:
-    """Cancel when standard input ends: the caller is gone."""
+    """Cancel when standard input ends, which means that the caller is gone."""
     def wait() -> None:
         sys.stdin.read()
         cancel.set()

@@ -80,7 +80,7 @@ class GrounderNode(BackendNode):
         self._intrinsics = Intrinsics(self)
 
     def check_backend(self, name: str) -> None:
-        """Every backend answers questions."""
+        """Accept every backend; contract in the base class."""
 
     def other_services(self) -> tuple[tuple[type, str, Work], ...]:
         """``~/locate`` and ``~/tell_apart``; a model that cannot point replies with an error."""

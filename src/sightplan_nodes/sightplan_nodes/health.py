@@ -50,7 +50,7 @@ _SERVICES: Mapping[str, Any] = {
     names.METRICS_RECORDER: StartRun}
 _ACTIONS: Mapping[str, Any] = {
     names.SIM_BRIDGE: ExecuteSkill, names.ARM_BRIDGE: ExecuteSkill, names.AGENT: RunEpisode}
-"""Types of what others need of a node, by the node; ``names`` has the names."""
+"""Types of the services and actions that other nodes need of a node, by the node's name."""
 
 _EXAMPLES = """examples:
   python -m sightplan_nodes.health grounder
@@ -79,7 +79,7 @@ class Health:
 
 
 class _Examiner:
-    """Asks nodes, until a common deadline."""
+    """Examines nodes until a common deadline."""
 
     def __init__(self, node: Node, deadline: float) -> None:
         self._node, self._deadline = node, deadline
@@ -87,7 +87,7 @@ class _Examiner:
         self._executor.add_node(node)
 
     def close(self) -> None:
-        """Leave the node alone again."""
+        """Take the node from the executor, and end the executor."""
         self._executor.remove_node(self._node)
         self._executor.shutdown()
 

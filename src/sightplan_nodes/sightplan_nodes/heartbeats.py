@@ -22,7 +22,7 @@ class Beat:
     """Heartbeats of a thread that is to be known to live: it publishes them itself."""
 
     def __init__(self, node: Node, topic: str) -> None:
-        """Publish none yet.
+        """Create the publisher; the first heartbeat comes with ``publish``.
 
         Args:
             node: whose they are.
@@ -33,7 +33,7 @@ class Beat:
         self._publisher = node.create_publisher(msg.Heartbeat, topic, qos.HEARTBEAT)
 
     def publish(self, needs: Sequence[str] = ()) -> None:
-        """Say that the thread lives, and without which nodes it is of no use just now."""
+        """Publish that the thread lives, and which nodes it needs just now."""
         self._message.needs = list(needs)
         self._message.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(self._message)
@@ -46,7 +46,7 @@ class PaceBeat:
     """
 
     def __init__(self, node: Node, pace: Pace) -> None:
-        """Say nothing yet.
+        """Create the publisher; the first message comes with ``publish``.
 
         Args:
             node: that watches.
@@ -58,7 +58,7 @@ class PaceBeat:
             msg.Heartbeat, names.driver(names.PACE, names.SIMULATED), qos.HEARTBEAT)
 
     def publish(self) -> None:
-        """Say it, as soon as there is a simulated time."""
+        """Publish the limit of simulated time, once there is a simulated time."""
         until_s = self._pace.until_s()  # before the number: a command in between waits
         if math.isfinite(until_s):
             self._message.header.stamp = MESSAGES.time_to_msg(round(until_s * 1e9))
@@ -89,7 +89,7 @@ class Heartbeats:
         self._thread.start()
 
     def close(self) -> None:
-        """Fall silent; whatever needs this node must not go on."""
+        """Stop the heartbeats; an arm that needs this node holds then."""
         self._stop.set()
         self._thread.join(1.0)
 

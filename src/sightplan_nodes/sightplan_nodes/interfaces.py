@@ -20,6 +20,7 @@ from sightplan.records.bag_reading import open_bag
 from sightplan.records.bag_schedule import CLOCK_TOPIC, choose
 from sightplan.runs import RunSettings, rules
 from sightplan.runs.settings import ALL_SPLITS
+from sightplan.runs.suite_finding import sample_suite
 from sightplan.vlm.api import backend_class
 from sightplan_arm.config import load_robot
 from sightplan_nodes import names
@@ -237,6 +238,8 @@ def _agent(parameters: Values, values: Values) -> Interface:
 def _granted(values: Values) -> tuple[str, str]:
     """Why the agent may read ground truth, and privileged facts; '': it may not.
 
+    With a suite of samples it may not: there are no episodes.
+
     Raises:
         InputError: method, domain, split or suite is unknown.
     """
@@ -247,6 +250,8 @@ def _granted(values: Values) -> tuple[str, str]:
              if name in ('suite', 'domain', 'split', 'problems', 'domain_file', 'method',
                          'stop_at_goal', 'privileged')}
     settings = RunSettings(**given)  # type: ignore[arg-type]  # as the graph file declares them
+    if sample_suite(settings.suite, settings.split) is not None:
+        return '', ''
     domain = load_domain(settings.domain)
     splits = ('',) if settings.problems else (
         tuple(domain.splits) if settings.split == ALL_SPLITS else (settings.split,))
@@ -294,7 +299,7 @@ def _rerun_viewer(parameters: Values, values: Values) -> Interface:
 
 
 def _bag_player(parameters: Values, values: Values) -> Interface:
-    """Publishes what is in the bag, which must be there.
+    """Return the topics of the bag, which must exist.
 
     Raises:
         InputError: no bag is given, or it cannot be read.

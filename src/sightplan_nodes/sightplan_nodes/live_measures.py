@@ -65,18 +65,18 @@ class LiveMeasures:
     # What comes.
 
     def note_joints(self, message: JointState) -> None:
-        """Joint states came."""
+        """Record the arrival of joint states."""
         now_s = time.monotonic()
         self.joints.note(self._clock())
         self._stamps.note(messages.time_from_msg(message.header.stamp) / 1e9, now_s,
                           self._node.get_clock().now().nanoseconds / 1e9)
 
     def note_picture(self) -> None:
-        """A picture came."""
+        """Record the arrival of a picture."""
         self.pictures.note(self._clock())
 
     def note_beat(self, message: msg.Heartbeat) -> None:
-        """A heartbeat came."""
+        """Record the arrival of a heartbeat."""
         with self._lock:
             rate = self._beats.setdefault(message.node, Rate())
             self._needs[message.node] = tuple(message.needs)
@@ -94,7 +94,7 @@ class LiveMeasures:
                            tuple(status.waiting_for))
 
     def observed(self, required: Iterable[str], stop: str, **more: Any) -> Observed:
-        """All that was measured in the last seconds.
+        """Return the measurements of the last seconds.
 
         Args:
             required: nodes that motions need; what these need in turn is added.
@@ -139,7 +139,7 @@ class LiveMeasures:
 
 
 def reachable(node: Node, robot: RobotConfig, hardware: str) -> Callable[[], str]:
-    """Says why braking would not get to the controller, by the graph alone; '': it would."""
+    """Return a function that says why braking would not reach the controller; '' if it would."""
     arm = robot.arm
     action = arm.interface == 'action' and hardware == names.REAL
     topic = names.driver(arm.trajectory_topic, hardware)

@@ -21,11 +21,11 @@ _EVERY_S = 10.0
 
 
 class LogFile:
-    """The log of this process: at most twice the limit, and what comes between two looks."""
+    """The log file of this process, kept at about twice the limit at most."""
 
     def __init__(self, folder: Path | None = None, limit_bytes: int = LIMIT_BYTES,
                  pid: int | None = None) -> None:
-        """Name it; ROS makes it.
+        """Keep the path of the log file, which ROS creates.
 
         Args:
             folder: of the log files; None: ROS's.
@@ -38,7 +38,7 @@ class LogFile:
         self._due = 0.0
 
     def look(self) -> None:
-        """Trim it if it is long; looks every ten seconds, however often it is called."""
+        """Trim the file if it is too long; checked every ten seconds, however often called."""
         now = time.monotonic()
         if now >= self._due:
             self._due = now + _EVERY_S

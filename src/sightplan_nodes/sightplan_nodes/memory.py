@@ -28,7 +28,7 @@ class FreedMemory:
         self._trim, self._clock, self._due = trim, clock, 0.0
 
     def give_back(self) -> None:
-        """Do it, if the last time was half a minute ago or more."""
+        """Give memory back, unless it was done within the last half minute."""
         now = self._clock()
         if self._trim is not None and now >= self._due:
             self._due = now + _EVERY_S

@@ -142,7 +142,7 @@ def subscribe_to_events(node: Node, submit: Callable[[Callable[[], None]], objec
 
 
 _MANY_JOBS = 500
-"""A recorder with more waiting jobs than this says so."""
+"""Number of waiting jobs above which the recorder warns."""
 
 
 class _Spending:
@@ -165,7 +165,7 @@ class _Spending:
         return sum(known[1:], known[0]) if known else None
 
     def take(self, node: str, message: msg.Usage) -> None:
-        """Note what a node tells of this run; of others it is not noted."""
+        """Record the spending that a node reports for this run; other runs are ignored."""
         usage = messages.usage_from_msg(message)
         if message.run != str(self._store.folder) or usage is None:
             return
@@ -219,7 +219,7 @@ class EpisodeRecording:
 
     @property
     def episode_id(self) -> str:
-        """The state of this episode."""
+        """Id of the episode."""
         return self.spec.id
 
     def take(self, arrival: Arrival) -> None:
@@ -255,7 +255,7 @@ class EpisodeRecording:
             self._bag.flush()
 
     def cut_short(self, message: str) -> None:
-        """Record and score as an error of the machinery: the end never came."""
+        """Record the episode as an infrastructure error, because its end never came."""
         event = EpisodeEnded(StopReason.ERROR, message)
         end = MESSAGES.ended_to_msg(event, self.spec, self._next)
         end.session = self._session
@@ -276,7 +276,7 @@ class EpisodeRecording:
                 'images_missing': len({stamp_ns for _, stamp_ns in self._missing})}
 
     def discard(self) -> None:
-        """Remove the bag: the episode will be done again."""
+        """Remove the bag, because the episode will be repeated."""
         if self._bag is not None:
             with contextlib.suppress(InfrastructureError):
                 self._bag.close()
@@ -462,7 +462,7 @@ class MetricsRecorder(Node):
                          self.get_publishers_info_by_topic(topics.AGENT_EPISODE))
 
     def _forget(self, why: str) -> None:
-        """Give up the episode under way."""
+        """Drop the recording of the episode under way."""
         recording, self._current = self._current, None
         assert recording is not None
         self.get_logger().warning(f'{recording.episode_id}: {why}; not recorded')
@@ -627,7 +627,7 @@ class MetricsRecorder(Node):
         self._commit(keep=True)
 
     def _commit(self, keep: bool) -> None:
-        """Put the result on disk, then tell; a cancelled episode is told, but not kept."""
+        """Write the result to disk, then publish it; a cancelled episode is not written."""
         recording, self._current = self._current, None
         assert recording is not None
         assert self._store is not None

@@ -59,7 +59,7 @@ class Keys:
     """Keys of a terminal one by one, or lines where the input is none."""
 
     def __init__(self, descriptor: int = 0) -> None:
-        """Change nothing yet.
+        """Keep the input; the terminal is not changed before ``begin``.
 
         Args:
             descriptor: of the input.

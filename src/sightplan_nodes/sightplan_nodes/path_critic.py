@@ -37,7 +37,7 @@ from sightplan_suites.paths.wishes import WishSettings, can_read_tasks
 
 _BEST, _OTHER = (0.0, 0.45, 0.7, 1.0), (0.5, 0.5, 0.5, 0.6)
 _TURNED = 1e-3
-"""A grid that is turned by more [rad] is refused."""
+"""Rotation of a grid above which it is refused [rad]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class PathCriticSettings(BackendSettings):
 
 
 class _Nobody(ModelByKind):
-    """Stands where a model would, and refuses to be asked."""
+    """Stands in for a model where none is needed, and refuses every query."""
 
     name = ''
 
@@ -200,7 +200,7 @@ def paths_of_request(request: ComparePaths.Request) -> list[NDArray[np.float64]]
 
 
 def fill_critique(response: ComparePaths.Response, found: Critique) -> ComparePaths.Response:
-    """Write what came out into a response."""
+    """Write a critique into a response."""
     response.ranking, response.best = list(found.ranking), list(found.best)
     response.descriptors = [
         PathDescriptors(**dict(zip(NAMES, item.values(), strict=True)))

@@ -64,7 +64,7 @@ from sightplan_nodes.failures import dropping
 from sightplan_nodes.remote_model import ModelClient, Published, PublishedPicture, nowhere
 
 _PUBLISHED_KEPT = 64
-"""Number of pictures that came last and whose topic is known."""
+"""Number of the newest pictures whose topic and stamp are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ class RosWorld:
 
 
 class _Client:
-    """A port over one service."""
+    """Base of ports that call one service of another node."""
 
     def __init__(self, node: Node, srv_type: type, name: str, cancelled: Callable[[], bool],
                  repeatable: bool = False) -> None:

@@ -53,7 +53,7 @@ class Ears:
             self._hearing.note(node, hears)
 
     def forget(self, node: str) -> None:
-        """Another node says that it ends."""
+        """Forget a node that has announced its end."""
         self._heard_at.pop(node, None)
         self._hearing.forget(node)
 
@@ -124,7 +124,7 @@ class Presence:
         self._thread.start()
 
     def close(self) -> None:
-        """Be there no more."""
+        """Announce the end of the node, and stop the heartbeats."""
         self._closing.set()
         self._thread.join(2.0)
 
@@ -184,7 +184,7 @@ class Presence:
 
 
 def _taken_by_the_thread(message: Any) -> None:
-    """The executor does not serve the subscription."""
+    """Do nothing: a thread takes the messages, not the executor."""
 
 
 def _without_numbers(words: str) -> str:

@@ -44,7 +44,7 @@ LATENCY_S = 0.1
 """Longest time of an image from the camera to this node [s]."""
 
 REPEATED_S = 1.0
-"""A driver that repeats one image for longer is taken for one that hangs [s]."""
+"""Time of repeating one image after which a driver counts as hanging [s]."""
 
 _LEAST_STEP_S = 1e-3  # measurements closer in time say nothing of a velocity
 _LONGEST_GUESS_S = 0.1  # the arm's clock runs on by itself between measurements, so far
@@ -96,7 +96,7 @@ class RosArm:
     def __init__(self, node: Node, robot: RobotConfig, hardware: str = names.REAL,
                  relay: Callable[[JointStateMsg], None] = lambda message: None,
                  lockstep: bool = False) -> None:
-        """Connect.
+        """Create the subscriptions and connections.
 
         Args:
             node: whose topics they are.
@@ -155,7 +155,7 @@ class RosArm:
     # The protocol Arm.
 
     def now_s(self) -> float:
-        """The clock of the joint states; it runs on between them."""
+        """Time by the clock of the joint states, extrapolated between them [s]."""
         with self._lock:
             since = self.clock() - self._came_s
             if math.isinf(since):
@@ -304,7 +304,7 @@ class _Joint:
 
 
 class _Channel(Protocol):
-    """The way to a controller."""
+    """Base of the connections that send trajectories to a controller."""
 
     def send(self, message: JointTrajectoryMsg, force_n: float = 0.0) -> None:
         """Have a trajectory followed, in place of the one that is under way; returns at once.
@@ -322,7 +322,7 @@ class _Channel(Protocol):
 
 
 class _Topic:
-    """A joint trajectory controller's topic."""
+    """Connection to a joint trajectory controller by its topic."""
 
     def __init__(self, node: Node, topic: str) -> None:
         self._node = node
@@ -341,7 +341,7 @@ class _Topic:
 
 
 class _Action:
-    """A controller's action.
+    """Connection to a controller by its action.
 
     A new goal takes the place of the one before. Goals are sent in the executor's thread (see
     run_in_executor), so that sending does not wait.
@@ -541,7 +541,7 @@ class RosCamera:
         return take
 
     def _keep_pace(self, pace: Pace, new: bool) -> None:
-        """Have simulated time wait for the next picture. The lock is held."""
+        """Let simulated time wait for the next picture. The caller holds the lock."""
         def take() -> None:
             self._came_s = pace.now_s()
         pace.heard('pictures', self._timeout_s, take)
@@ -550,7 +550,7 @@ class RosCamera:
 
     def _complete(self, after_ns: int, began: float,
                   ) -> tuple[int, bytes, list[bytes], bytes] | None:
-        """The newest picture after a time whose parts are all there. The lock is held.
+        """Return the newest complete picture after a time. The caller holds the lock.
 
         It must also have come after ``began``: a driver whose clock starts anew leaves pictures
         that seem to be of the future.
@@ -577,7 +577,7 @@ class RosCamera:
         return max(_PAIRED_NS, round(_PAIRED_PART * float(np.median(steps))) if len(steps) else 0)
 
     def _state(self, after_ns: int, began: float) -> str:
-        """Description of the messages since then. The lock is held."""
+        """Describe the messages since a time in words. The caller holds the lock."""
         came = {part: [stamp_ns for stamp_ns, (_, when) in kept.items() if when >= began]
                 for part, kept in self._kept.items()}
         if self._kept['info']:
@@ -596,7 +596,7 @@ class RosCamera:
                 f'{1e-6 * self._reach_ns():.0f} ms are allowed: the driver must synchronise them')
 
     def _calibration(self, infos: list[bytes], width: int, height: int) -> CameraInfo:
-        """The first that is of a picture's size, or says none.
+        """Return the first calibration that fits a picture's size, or names no size.
 
         Raises:
             InputError: none is.

@@ -34,6 +34,7 @@ from sightplan.model import (
     param,
     settings_fields,
 )
+from sightplan.model.option_pairs import parse_options
 from sightplan.model.ports import CalibratedWorld, draws_labels
 from sightplan.model.query import close
 from sightplan.records import messages
@@ -46,7 +47,6 @@ from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import BY_CODE, error_text, fill_error, guarded
 from sightplan_nodes.memory import FreedMemory
-from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.simulated_hardware import SimulatedHardware
 from sightplan_nodes.spin import main as run_main
@@ -323,7 +323,7 @@ class SimBridge(WorldNode):
 
     @property
     def _driven(self) -> bool:
-        """Whether others move the arm: then pictures are live."""
+        """Whether other nodes move the arm, so that pictures are live."""
         return self._hardware is not None and self._hardware.driven
 
     def cancelled(self, why: str) -> None:
@@ -336,7 +336,7 @@ class SimBridge(WorldNode):
         return self._answerer(_fill_view)(request, response)
 
     def _answerer(self, fill: Callable[[Moment, Any], None]) -> Callable[[Any, Any], Any]:
-        """A callback for requests about the world at a ``stamp``; ``fill`` says what of it."""
+        """Return a service callback about the world at a ``stamp``; ``fill`` fills the reply."""
         def answer(request: Any, response: Any) -> Any:
             try:
                 stamp_ns = messages.time_from_msg(request.stamp)
@@ -605,7 +605,7 @@ def _fill_view(moment: Moment, response: GetView.Response) -> None:
 
 
 def _fill_facts(moment: Moment, response: GetView.Response) -> None:
-    """Raises WorldError if the episode grants nothing then."""
+    """Write the granted facts into a response; WorldError if the episode grants none then."""
     if moment.facts is None:
         late = moment.privileged is Privileged.INITIAL
         raise WorldError(

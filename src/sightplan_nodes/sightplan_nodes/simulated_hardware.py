@@ -186,7 +186,7 @@ class SimulatedHardware:
             self._refuse(self._topics[1], error)
 
     def _servo(self, message: JointStateMsg) -> None:
-        """Go where each joint is to be now; a controller that has no set point yet says NaN."""
+        """Move the joints to their set points of now; a missing set point is NaN."""
         robot, arm = self._world.robot, self._world.arm
         wanted = dict(zip(message.name, message.position))  # noqa: B905 - others' messages
         fingers = [wanted[name] for name in robot.gripper.joints if name in wanted]
@@ -278,11 +278,11 @@ class _NoSkills:
     """The skills of a world whose arm others move: they park it and look themselves."""
 
     def reset(self, problem: Any) -> None:
-        """Nothing: the simulator has parked the arm."""
+        """Do nothing, since the simulator has parked the arm."""
 
 
 def _numbered(frame_id: str) -> tuple[str, int]:
-    """Sender of a command, and its number; 0: it has none."""
+    """Return the sender of a command and its number; 0 if it has no number."""
     node, _, number = frame_id.rpartition(' ')
     return (node, int(number)) if number.isdecimal() else (frame_id, 0)
 

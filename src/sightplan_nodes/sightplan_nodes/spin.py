@@ -34,7 +34,7 @@ from sightplan_nodes.log_files import LogFile
 from sightplan_nodes.status import NodeStatus
 
 CLOSING_LIMIT_S = 10.0
-"""After a stop request a node that has not ended by itself is ended [s]."""
+"""Time after a stop request at which a node that still runs is killed [s]."""
 
 PARENT_VARIABLE = 'SIGHTPLAN_PARENT_PID'
 """Process id of the launcher, set by it: the nodes end when it is gone."""
@@ -188,7 +188,7 @@ def _close(node: Node, executor: SingleThreadedExecutor, stop_signal: int) -> No
 
 
 def leave(node: Node) -> None:
-    """Take the node off the graph at once: others shall not wait for it.
+    """Remove the node from the graph at once, so that others do not wait for it.
 
     rclpy leaves actions out, whose handles would keep the node there until others give it up.
     """

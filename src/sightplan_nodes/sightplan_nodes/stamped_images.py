@@ -36,7 +36,7 @@ class _Kept:
     came_s: float
 
     def apart_ns(self, stamp_ns: int) -> int:
-        """How far a stamp is from those with which it came."""
+        """Return the distance of a stamp from the stamps with which the image came [ns]."""
         return max(self.first_ns - stamp_ns, stamp_ns - self.last_ns, 0)
 
 

@@ -21,7 +21,7 @@ from sightplan_nodes.diagnosis import LAST_ERROR, Diagnosis
 from sightplan_nodes.failures import error_text
 
 BUSY_S = 5.0
-"""An executor that has not turned for so long answers nobody [s]; it turns twice a second."""
+"""Time without a turn after which an executor, which turns twice a second, hangs [s]."""
 PERIOD_S = 1.0
 """Period of diagnostics [s]."""
 
@@ -32,7 +32,7 @@ def full_name(node: Node) -> str:
 
 
 class NodeStatus:
-    """A node's status on ``/diagnostics``, once a second.
+    """Publishes a node's status on ``/diagnostics``, once a second.
 
     Attributes:
         also: adds to the diagnosis, before the node does.
@@ -51,11 +51,11 @@ class NodeStatus:
         self._thread.start()
 
     def turned(self) -> None:
-        """The executor has made a turn."""
+        """Record a turn of the executor."""
         self._turned_at = time.monotonic()
 
     def close(self) -> None:
-        """Say no more."""
+        """Stop publishing."""
         self._closing.set()
         self._thread.join(2.0)
 
@@ -75,7 +75,7 @@ class NodeStatus:
                                                   throttle_duration_sec=1.0)
 
     def diagnose(self) -> Diagnosis:
-        """How the node is."""
+        """Return the status of the node."""
         now, node = time.monotonic(), self._node
         diagnosis = Diagnosis()
         diagnosis.note(up_s=round(now - self._began), pid=os.getpid())

@@ -25,7 +25,7 @@ from sightplan_nodes.failures import error_text, fill_error
 T = TypeVar('T')
 
 _WATCH_S = 0.5
-"""A thread that waits for requests looks after this time whether its node was destroyed [s]."""
+"""Period in which a waiting thread checks whether its node was destroyed [s]."""
 _PAUSE_S = 0.05
 """After a request that cannot be taken the thread waits this long before the next [s]."""
 
@@ -106,7 +106,7 @@ class Worker:
         return result
 
     def submit(self, function: Callable[[], Any]) -> bool:
-        """Do a job some time, in order, with nobody waiting; what it raises is logged.
+        """Queue a job whose result nobody waits for; exceptions that it raises are logged.
 
         Returns:
             Whether it will be done: not after ``close``.
@@ -122,7 +122,7 @@ class Worker:
         return self._jobs.qsize()
 
     def close(self, timeout_s: float = 5.0) -> bool:
-        """Do the jobs that wait, then end the thread; any thread may call this, also again.
+        """Do the jobs that wait, then end the thread; any thread may call it more than once.
 
         Returns:
             Whether it ended within the time limit.
@@ -163,7 +163,7 @@ class WorkerService:
     def __init__(self, node: Node, srv_type: Any, name: str, worker: Worker,
                  answer: Callable[[Any, Any, float], None], default_s: float = math.inf,
                  grace_s: float = 0.0) -> None:
-        """Serve.
+        """Create the service and start to answer requests.
 
         Args:
             node: offers the service.
@@ -188,7 +188,7 @@ class WorkerService:
         self._thread.start()
 
     def close(self) -> None:
-        """Serve no more; any thread may call this, also again."""
+        """Stop answering requests; any thread may call this, also more than once."""
         with self._close_lock:
             if self._closing:
                 return

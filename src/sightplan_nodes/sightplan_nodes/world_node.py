@@ -70,7 +70,7 @@ class WorldNode(Node):
         self.by_agent = False
 
     def open(self, reset_timeout_s: float) -> None:
-        """Serve.
+        """Create the services and the action.
 
         Args:
             reset_timeout_s: wall-clock limit of building the world.
@@ -86,7 +86,7 @@ class WorldNode(Node):
 
     def offer(self, kind: Any, name: str, carry_out: Callable[[Any], Callable[[Any], None]],
               words: Callable[[Any], str]) -> None:
-        """Serve an action of the world; of all of them one goal at a time.
+        """Create an action of the world; one goal at a time is accepted over all its actions.
 
         Args:
             kind: of the action; its result has ``error_code`` and ``error_msg``.
@@ -147,7 +147,7 @@ class WorldNode(Node):
 
     @abstractmethod
     def moved(self) -> Callable[[], int]:
-        """The arm has done something that is no action, in the worker's thread.
+        """Return what shows the world after a motion that is no action; in the worker's thread.
 
         Returns:
             what makes it visible, in the executor's thread, and returns the time from which on
@@ -155,7 +155,7 @@ class WorldNode(Node):
         """
 
     def broken_off(self) -> Callable[[], object]:
-        """An action may have been broken off halfway, in the worker's thread.
+        """Return what shows the world after an interrupted action; in the worker's thread.
 
         Returns:
             what makes visible what became of it, in the executor's thread.
@@ -164,7 +164,7 @@ class WorldNode(Node):
 
     @abstractmethod
     def view(self, request: GetView.Request, response: GetView.Response) -> GetView.Response:
-        """The objects that are in view."""
+        """Return the objects that are in view."""
 
     def is_untouched(self) -> bool:
         """Whether an episode may begin in the world that was built; in the worker's thread."""
@@ -284,7 +284,7 @@ class WorldNode(Node):
         return result
 
     async def _show_broken_off(self) -> None:
-        """Show what became of a goal that failed; what is wrong with that is only logged."""
+        """Show the world after a goal that failed; errors are only logged."""
         try:
             show = await self.worker.call(self.broken_off)
             show()

@@ -119,6 +119,7 @@ class Others:
         self.finished.append(notes)
         summary = {**summarise([], None), **notes, 'repeated_lines': [], 'out': 'there',
                    'episodes': len(self.goals), 'scored': len(self.goals) - len(self.errors),
+                   'errors': len(self.errors), 'items': len(self.goals),
                    'success_rate': 1.0, 'sem': 0.0,
                    **self.scores}
         response.summary_json = json.dumps(summary)
@@ -263,13 +264,17 @@ def test_committed_episodes_are_skipped(made: Callable) -> None:
     assert [goal.problem for goal in others.goals] == ['problem_00', 'problem_02']
 
 
-def test_an_error_of_one_episode_does_not_stop_the_others(made: Callable, capsys) -> None:
+def test_an_error_of_one_episode_does_not_stop_the_others_but_is_exit_code_1(
+        made: Callable, capsys) -> None:
+    """As ``sightplan run`` ends with 1, since an episode is not scored."""
     others = Others()
     others.errors = {2: WorldError('fell over')}
     with made(others) as (node, _):
-        assert ended(node) == 0
+        assert ended(node) == 1
     assert len(others.goals) == 3
-    assert 'not scored (fell over)' in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert 'not scored (fell over)' in said
+    assert '1 of 3 episodes ended in an error and are not scored' in said
 
 
 def test_an_episode_that_another_cancels_is_missing_in_the_end(made: Callable, capsys) -> None:

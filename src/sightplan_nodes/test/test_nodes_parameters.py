@@ -17,9 +17,9 @@ from sightplan_interfaces.srv import Plan
 from nodes_testing import LIMIT_S, parameters, spinning
 from sightplan import model
 from sightplan.model import InfrastructureError, InputError, SightplanError, param
+from sightplan.model.option_pairs import parse_options
 from sightplan_nodes import failures
 from sightplan_nodes.calls import ServiceCaller
-from sightplan_nodes.options import parse_options
 from sightplan_nodes.parameters import declare_settings
 
 

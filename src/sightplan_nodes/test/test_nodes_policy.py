@@ -222,6 +222,15 @@ def test_facts_are_for_episodes_that_grant_them() -> None:
     assert readers(granted, names.PROVIDE_FACTS) == {'agent'}
 
 
+@pytest.mark.parametrize('suite', [
+    'predicates', 'point_it_out', 'grounded_plan', 'patheval'])
+def test_a_suite_of_samples_has_enclaves_and_grants_the_agent_no_truth(
+        suite: str) -> None:
+    found = enclaves(f'suite:={suite}', 'split:=all', 'method:=ask')
+    assert {'experiment', 'grounder', 'metrics_recorder'} <= set(found)
+    assert 'agent' not in readers(found)
+
+
 def test_a_suite_that_stops_at_the_goal_lets_the_loop_read_the_truth() -> None:
     assert 'agent' in readers(enclaves('suite:=ivispar', 'domain:=sliding', 'split:=all',
                                        'method:=action'))

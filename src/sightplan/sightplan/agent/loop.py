@@ -464,6 +464,8 @@ def run_episode(spec: EpisodeSpec, policy: Policy, world: World, grounder: Model
     except StorageError:
         raise
     except SightplanError as error:
+        if error.defect:
+            _LOG.exception('episode %s ended by a defect', spec.id)
         # A cancelled run takes its helpers (planner process, services) down with it.
         stop = Stop(StopReason.CANCELLED if _is_true(cancelled) else StopReason.ERROR,
                     f'{type(error).__name__}: {error}')

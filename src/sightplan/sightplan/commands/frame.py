@@ -219,7 +219,7 @@ class Stop:
         self._message, self._set = message, False
 
     def __call__(self) -> bool:
-        """Whether to stop."""
+        """Return whether to stop."""
         return self._set
 
     def wait(self, over: Callable[[], bool] = lambda: False) -> None:
@@ -228,7 +228,7 @@ class Stop:
             time.sleep(0.05)  # an Event might deadlock: handlers run in this very thread
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """A signal came."""
+        """Handle a signal: the first sets the flag, the second raises KeyboardInterrupt."""
         if self._set:
             raise KeyboardInterrupt
         self._set = True

@@ -42,10 +42,9 @@ from sightplan.model import (
     plugins,
     settings_fields,
 )
-from sightplan.model.ports import WorldFromAbove
+from sightplan.model.ports import WorldFromAbove, shown_by
 from sightplan.model.settings import SettingField
 from sightplan.planning.splits import PLAN_TIMEOUT_S, draw_split
-from sightplan.runs.method_check import draws_pictures
 
 _SHORTEST = 'astar(blind())'  # exact for every domain without action costs
 _MOST_PICTURES = 400
@@ -384,7 +383,7 @@ def _looker(world: World, domain: Domain, arguments: PicturesArguments,
     Raises:
         InputError: the world draws no pictures, or has no view from above though it is asked for.
     """
-    if not draws_pictures(world):
+    if shown_by(world).no_pictures:
         asked = any(option.startswith('pictures=') for option in arguments.world_option)
         raise InputError(f'the world of {domain.name} draws no pictures' + (
             ' with these options (leave out --world-option pictures=none)' if asked else ''))

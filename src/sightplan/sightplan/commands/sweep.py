@@ -193,12 +193,12 @@ class SweepProgress(EpisodeBar):
     """Progress on standard error: a bar on a terminal, a line per finished run elsewhere."""
 
     def begin(self, what: str, episodes: int, done: int) -> None:
-        """Open a bar."""
+        """Open the progress bar."""
         super().begin(what, episodes, done)
         self.say(f'{what}: {episodes - done} of {episodes} to do')
 
     def show(self, status: Status) -> None:
-        """Advance."""
+        """Show the progress."""
         shown = ', '.join(status.running[:_RUNNING_SHOWN])
         more = len(status.running) - _RUNNING_SHOWN
         parts = [f'{status.failed} failed' if status.failed else '']

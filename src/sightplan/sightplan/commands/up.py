@@ -12,6 +12,7 @@ from sightplan.graphs.graph import Graph, find_graph
 from sightplan.graphs.keep_alive import KeepAlive
 from sightplan.graphs.up import run_graph
 from sightplan.model import config_files
+from sightplan.runs.graph_check import check_graph_arguments
 
 _EXAMPLES = """\
 examples:
@@ -50,7 +51,8 @@ def add_parser(subparsers: Any) -> None:
         'Start all nodes of a graph, each as a process, and stop them all when one ends, or on '
         'Ctrl-C. The same graphs work with "ros2 launch sightplan_bringup NAME.launch.py".',
         settings=UpArguments, examples=_EXAMPLES,
-        exits='0 done; 1 a node failed; 2 bad usage')
+        exits='0 done; 1 a node failed, or its run did (an episode or sample ended in an error, '
+        'as of "sightplan run"); 2 bad usage')
 
 
 def up(arguments: UpArguments) -> Result:
@@ -65,6 +67,8 @@ def up(arguments: UpArguments) -> Result:
             for a in graph.arguments]}, DONE
     values = graph.values(arguments.arguments)
     wanted = graph.only(arguments.only) if arguments.only else graph.chosen(values)
+    if not arguments.only:  # else arguments of nodes that run elsewhere are not known here
+        check_graph_arguments(values)
     with contextlib.ExitStack() as stack:
         layer = stack.enter_context(KeepAlive(
             graph if arguments.only else wanted)) if arguments.keep_alive else None

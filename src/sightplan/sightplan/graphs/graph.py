@@ -68,24 +68,24 @@ class Argument(Record):
 
     @property
     def kind(self) -> Kind:
-        """Its type."""
+        """Python type of the argument's values."""
         return TYPES[self.type]
 
     @property
     def folders(self) -> bool:
-        """Whether the path of a folder is allowed, too."""
+        """Whether the path of a folder is an allowed value, too."""
         return self.choices_of in _FOLDERS
 
     @property
     def allowed(self) -> tuple[str, ...] | None:
-        """Allowed values by name; None: all."""
+        """Allowed values; None if every value is allowed."""
         if self.choices_of is None:
             return self.choices
         module, function = _DISCOVERED[self.choices_of]
         return tuple(getattr(importlib.import_module(module), function)())
 
     def read(self, text: str) -> Value:
-        """The value that a text stands for.
+        """Return the value that a text stands for.
 
         Raises:
             InputError: it is not of the argument's type, or not one of its choices.
@@ -125,7 +125,7 @@ class Condition(Record):
     value: str | None = None
 
     def holds(self, values: Mapping[str, Value]) -> bool:
-        """Whether the condition holds with these values of the graph's arguments."""
+        """Return whether the condition holds with these values of the graph's arguments."""
         given = values[self.argument]
         return bool(given) if self.value is None else given == self.value
 
@@ -186,11 +186,11 @@ class NodeSpec(Record):
 
     @property
     def full_name(self) -> str:
-        """Namespace and name."""
+        """Namespace and name of the node, without a leading slash."""
         return f'{self.namespace}/{self.name}' if self.namespace else self.name
 
     def wanted(self, values: Mapping[str, Value]) -> bool:
-        """Whether the node is to be started with these values of the graph's arguments.
+        """Return whether the node is started with these values of the graph's arguments.
 
         Raises:
             InputError: the method is unknown.
@@ -200,7 +200,7 @@ class NodeSpec(Record):
         return not self.only_for or self.wanted_by(str(values[_METHOD]))
 
     def wanted_by(self, method: str) -> bool:
-        """Whether a method needs the node.
+        """Return whether a method needs the node.
 
         Raises:
             InputError: the method is unknown.
@@ -212,7 +212,7 @@ class NodeSpec(Record):
         return not self.only_for or bool(getattr(agent, self.only_for)(method))
 
     def resolved(self, values: Mapping[str, Value]) -> dict[str, Value]:
-        """The parameters with the arguments' values put in, keeping their types."""
+        """Return the parameters with the arguments' values put in, keeping their types."""
         return {name: _resolve(value, values) for name, value in self.parameters.items()}
 
 
@@ -250,11 +250,11 @@ class Graph(Record):
 
     @property
     def name(self) -> str:
-        """Stem of the file."""
+        """Stem of the file's name."""
         return self._name
 
     def values(self, given: Sequence[str]) -> dict[str, Value]:
-        """Read ``name:=value`` arguments over the defaults.
+        """Return the values of all arguments: the defaults, and those given as ``name:=value``.
 
         Raises:
             InputError: an unknown argument (the nearest is suggested) or a bad value.
@@ -274,11 +274,11 @@ class Graph(Record):
         return values
 
     def chosen(self, values: Mapping[str, Value]) -> Graph:
-        """The graph without the nodes that these values do not ask for."""
+        """Return the graph with the nodes that these values ask for."""
         return self._with(node for node in self.nodes if node.wanted(values))
 
     def only(self, names: Sequence[str]) -> Graph:
-        """The graph with just these nodes, whether a method needs them or not.
+        """Return the graph with just these nodes, whether a method needs them or not.
 
         Raises:
             InputError: there is no such node; the nearest is suggested.

@@ -33,7 +33,7 @@ _END_S = 4.0
 
 
 class KeepAlive(Layer):
-    """Finds the nodes of a graph that are deaf, by what they say; a context manager."""
+    """Finds the deaf nodes of a graph by their presence messages; a context manager."""
 
     def __init__(self, graph: Graph) -> None:
         """Begin without messages; ``graph`` includes the nodes that other launchers start."""
@@ -54,7 +54,7 @@ class KeepAlive(Layer):
 
     def begin(self, environment: Mapping[str, str], say: Callable[[str], None],
               tell: Callable[[dict[str, Any]], None]) -> None:
-        """The graph begins; contract in the base class."""
+        """Begin to watch a graph that starts; contract in the base class."""
         self._of_nodes, self._say, self._tell = environment, say, tell
 
     def started(self, node: str, pid: int) -> None:
@@ -63,7 +63,7 @@ class KeepAlive(Layer):
         self._whole = False
 
     def check(self) -> Verdict | None:
-        """The node that is deaf, if one is; contract in the base class."""
+        """Return a deaf node, None if there is none; contract in the base class."""
         if not self._whole and self._keeper.whole():
             self._whole = True
             self._tell({'event': 'whole'})

@@ -180,7 +180,7 @@ class Pipe:
     """
 
     def __init__(self, keeper: Keeper) -> None:
-        """Make it."""
+        """Create the pipe, and start the thread that reads it."""
         self._keeper = keeper
         self._reading, self.writing = os.pipe()
         os.set_blocking(self.writing, False)  # a node must not wait for its launcher
@@ -210,7 +210,7 @@ class Reporter:
     """A node's side of the pipe; does nothing where there is none."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        """Find it in the environment."""
+        """Find the pipe in the environment."""
         given = environ.get(PIPE_VARIABLE, '')
         self._pipe = int(given) if given.isdecimal() and _is_pipe(int(given)) else None
 

@@ -40,7 +40,7 @@ from sightplan.model import (
 DONE, FAILED, USAGE = 0, 1, 2
 
 PARENT_VARIABLE = 'SIGHTPLAN_PARENT_PID'
-"""Variable with the process id at whose end a node ends, too."""
+"""Environment variable with the id of the process at whose end a node ends, too."""
 
 PROFILE = 'fastdds_loopback.xml'
 _PROFILE_VARIABLES = ('FASTRTPS_DEFAULT_PROFILES_FILE', 'FASTDDS_DEFAULT_PROFILES_FILE')
@@ -65,7 +65,7 @@ _COLOURS = (36, 32, 33, 35, 34, 31)
 # Environment.
 
 def graph_environment(environ: Mapping[str, str], stack: contextlib.ExitStack) -> dict[str, str]:
-    """The environment of a graph's nodes.
+    """Return the environment of a graph's nodes.
 
     Args:
         environ: the environment of this process; what the user has set is kept.
@@ -164,7 +164,7 @@ def own_names(domain: int, names: Iterable[str]) -> Iterator[None]:
 
 
 def enclave_arguments(full_name: str, environ: Mapping[str, str]) -> list[str]:
-    """ROS arguments with which a process takes its keys: those of an enclave of its own.
+    """Return the ROS arguments that give a process the keys of its own enclave.
 
     Args:
         full_name: of the node, without the leading slash; the enclave is called so, too.
@@ -213,7 +213,7 @@ def refused_by_keys(error: Exception, environ: Mapping[str, str]) -> str:
 
 
 def command(node: NodeSpec, values: Mapping[str, Value]) -> list[str]:
-    """The command line of a node.
+    """Return the command line of a node.
 
     Raises:
         InputError: its executable is not installed, or it has no keys where it needs some.
@@ -410,7 +410,7 @@ class _Run:
             self._processes.append(self._started(index))
 
     def _started(self, index: int) -> _Process:
-        """A node's process, started."""
+        """Start the process of a node, and return it."""
         spec = self._graph.nodes[index]
         try:
             popen = subprocess.Popen(
@@ -448,7 +448,7 @@ class _Run:
         self._wake.set()
 
     def _owns_terminal(self, spec: NodeSpec) -> bool:
-        """Whether a node draws on the terminal itself: a progress bar would not survive a pipe."""
+        """Return whether a node writes to the terminal itself, as its progress bar must."""
         return spec.ends_graph and sys.stderr.isatty()
 
     def _forward(self, process: _Process, stream: IO[bytes], target: IO[str],
@@ -534,7 +534,7 @@ class _Run:
 def run_beside(arguments: Sequence[str], choose: Callable[[Graph, Mapping[str, Value]], Graph],
                revive: bool = False, layer: Callable[[Graph], Layer] | None = None,
                tell: Callable[[dict[str, Any]], None] = lambda event: None) -> int:
-    """Be ``sightplan up experiment`` as long as the process that started this one lives.
+    """Run ``sightplan up experiment`` as long as the process that started this one lives.
 
     Args:
         arguments: the id of that process, then the graph's arguments.

@@ -18,10 +18,13 @@ class SightplanError(Exception):
         code: stable number for ``error_code`` fields; 0 is "no error".
         partial: of a batch that failed in part: for each of its items, in order, what came of it
             before, None where nothing did. Empty where nobody says.
+        defect: whether its cause is an exception that nobody expected, such as one of somebody's
+            model: a log of a run shows the traceback, and so does ``sightplan -v``.
     """
 
     code = 1
     partial: Sequence[Any] = ()
+    defect = False
 
     def __str__(self) -> str:
         """The message: printable, and of a length that a person reads, whatever it quotes."""

@@ -29,7 +29,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar, cast
 
-from sightplan.model.errors import InputError, did_you_mean
+from sightplan.model.errors import InfrastructureError, InputError, SightplanError, did_you_mean
 from sightplan.model.settings import check_settings, settings_fields
 
 T = TypeVar('T')
@@ -200,14 +200,31 @@ class Registry(Generic[T]):
                              'not take its settings; add def __init__(self, settings'
                              f'{", truth" if read else ""})')
         if not read:
-            return self._complete(name, cls(settings))
+            return self._complete(name, self._made(name, cls, settings))
         if truth is None:
             raise InputError(f'{self._kind} {name!r} reads ground truth, which is not offered '
                              f'here')
         if read != _ANY_TRUTH and not hasattr(truth, read):
             raise InputError(f'{self._kind} {name!r} reads another truth ({read}) than that of '
                              f'episodes; choose another {self._kind}')
-        return self._complete(name, cls(settings, truth))
+        return self._complete(name, self._made(name, cls, settings, truth))
+
+    def _made(self, name: str, cls: Any, *arguments: Any) -> Any:
+        """Return an instance of a plugin's class.
+
+        Raises:
+            SightplanError: as the class does; an InfrastructureError for any other exception.
+        """
+        try:
+            return cls(*arguments)
+        except SightplanError:
+            raise
+        except Exception as error:
+            failure = InfrastructureError(
+                f'{self._kind} {name!r}: {cls.__module__}.{cls.__qualname__} raised '
+                f'{type(error).__name__}: {error}')
+            failure.defect = True
+            raise failure from error
 
     def _complete(self, name: str, made: Any) -> T:
         """Return the made object after a check that it has all parts of the contract.

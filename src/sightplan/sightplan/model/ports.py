@@ -7,6 +7,7 @@ the scorer, the ``oracle`` method and the ``noisy_oracle`` backend are ever give
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -86,6 +87,27 @@ class PictureOption(Protocol):
     @property
     def no_pictures(self) -> str:
         """The option that turns pictures off, such as ``execution=symbolic``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a world's observations show.
+
+    Attributes:
+        no_pictures: option of the world because of which its pictures show nothing; '' if they
+            show something.
+        describes: whether observations say in words what is there.
+    """
+
+    no_pictures: str = ''
+    describes: bool = False
+
+
+def shown_by(world: object) -> Shown:
+    """Return what the observations of a world show."""
+    off = isinstance(world, DrawingWorld) and not world.pictures
+    option = world.no_pictures if isinstance(world, PictureOption) else 'pictures=none'
+    return Shown(option if off else '', isinstance(world, TextualWorld) and world.describes)
 
 
 @runtime_checkable

@@ -434,6 +434,22 @@ class HasParts(Protocol):
 
 
 @runtime_checkable
+class ServesDomains(Protocol):
+    """A model in another process that has a model for each domain there."""
+
+    def for_domain(self, domain: str) -> Model:
+        """Return the model that answers queries about a domain.
+
+        Args:
+            domain: name of the domain, or the path of its folder.
+
+        Raises:
+            InputError: no model answers queries about the domain.
+            DeadlineError: the other process does not reply in time.
+        """
+
+
+@runtime_checkable
 class Closable(Protocol):
     """An object that holds a connection, a file or a process, and can be closed."""
 
@@ -500,7 +516,8 @@ def ask_one(model: Model, query: Query[R], timeout_s: float | None = None) -> R:
 
     Raises:
         SightplanError: see ``Model.ask``.
-        BackendError: also if it gave another number of replies, or one of another kind.
+        BackendError: also if it gave another number of replies, or one of another kind, or raised
+            an exception that is no SightplanError.
     """
     [reply] = ask_all(model, [query], Deadline(timeout_s))
     return reply
@@ -511,7 +528,15 @@ def ask_all(model: Model, queries: Sequence[Query[R]], deadline: Deadline = NO_D
     """Return the replies to queries of one kind, in order; errors are those of ``ask_one``."""
     if not queries:
         return []
-    replies = model.ask(queries, deadline)
+    try:
+        replies = model.ask(queries, deadline)
+    except SightplanError:
+        raise
+    except Exception as error:
+        failure = BackendError(f'model {model.name} raised {_words(error)} when it was asked a '
+                               f'query of kind {queries[0].kind!r}')
+        failure.defect = True
+        raise failure from error
     _check_is_list(model, replies)
     if len(replies) != len(queries):
         raise BackendError(f'{model.name} gave {len(replies)} replies to {len(queries)} queries')
@@ -524,6 +549,11 @@ def ask_all(model: Model, queries: Sequence[Query[R]], deadline: Deadline = NO_D
             raise BackendError(f'{part_name(model, type(query))} replied to '
                                f'{query.summary()!r}: {fault}')
     return cast(list[R], replies)
+
+
+def _words(error: Exception) -> str:
+    """Class of an exception, and its message if it has one."""
+    return ': '.join(filter(None, (type(error).__name__, str(error))))
 
 
 def _check_is_list(model: Model, replies: object) -> None:

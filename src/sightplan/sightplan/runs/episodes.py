@@ -46,7 +46,7 @@ from sightplan.model import (
     World,
     user_path,
 )
-from sightplan.model.ports import BeliefDisplay, EpisodeCheck, RenderedWorld
+from sightplan.model.ports import BeliefDisplay, EpisodeCheck, RenderedWorld, shown_by
 from sightplan.model.query import Deadline, Model, Query, Reply
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import AnswersLog, RunStore, bag_policy, bag_recorder
@@ -234,7 +234,9 @@ class EpisodeRunner:
 
     def load(self, options: dict[str, Any], given: Model | None, stack: ExitStack) -> Model:
         """Load the model, which may read the truth of the world; contract in ``work.Runner``."""
-        check_shown(self._settings, self._world)
+        settings = self._settings
+        check_shown(settings.backend, settings.method, settings.method_options,
+                    shown_by(self._world))
         if given is not None:
             return given
         check_model(self._settings)

@@ -6,7 +6,7 @@ What is wrong there would end every episode as an error; it is found before the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sightplan.agent import (
@@ -20,8 +20,8 @@ from sightplan.agent import (
 from sightplan.agent.grounded_plans import BY_MODEL
 from sightplan.domains import Domain
 from sightplan.domains.problem_keys import problem_key
-from sightplan.model import InputError, Problem, TextualWorld, World, excerpt
-from sightplan.model.ports import DrawingWorld, PictureOption
+from sightplan.model import InputError, Problem, excerpt
+from sightplan.model.ports import Shown
 from sightplan.model.query import Model, can_ask, traits_of
 from sightplan.queries import Detect, Generate, YesNo
 from sightplan.runs import rules
@@ -60,39 +60,40 @@ def check_method(settings: RunSettings, domain: Domain) -> Any:
     return found
 
 
-def draws_pictures(world: object) -> bool:
-    """Return whether a world shows pictures."""
-    return not isinstance(world, DrawingWorld) or world.pictures
-
-
-def check_shown(settings: RunSettings, world: World) -> None:
+def check_shown(backend: str, method: str, method_options: Mapping[str, Any], shown: Shown,
+                ) -> None:
     """Check that the model can work from what the world shows: pictures, descriptions or neither.
 
     Proposals and readings of a whole scene are asked for in free text, which every model that
     writes gives about a description, too; yes/no questions about one are for some models only.
 
+    Args:
+        backend: name of the model's backend.
+        method: name of the method of episodes.
+        method_options: its settings.
+        shown: what the world shows.
+
     Raises:
         InputError: it cannot; names the world's option and what to choose instead.
     """
-    model = backend_class(settings.backend)
-    if not traits_of(model).pixels or draws_pictures(world):
+    model = backend_class(backend)
+    if not traits_of(model).pixels or not shown.no_pictures:
         return
-    option = world.no_pictures if isinstance(world, PictureOption) else 'pictures=none'
-    if not (isinstance(world, TextualWorld) and world.describes):
+    if not shown.describes:
         raise InputError(
-            f'backend {settings.backend!r} looks at pictures, but this world draws '
-            f'none (world option {option}); let it draw, or choose a backend '
+            f'backend {backend!r} looks at pictures, but this world draws '
+            f'none (world option {shown.no_pictures}); let it draw, or choose a backend '
             f'that needs no pictures, such as noisy_oracle')
-    reading = getattr(policy_settings(settings.method, settings.method_options), 'reading', False)
-    questions = needs_grounder(settings.method) and not reading
+    reading = getattr(policy_settings(method, method_options), 'reading', False)
+    questions = needs_grounder(method) and not reading
     if not (answers_texts(model) if questions else can_ask(model, Generate)):
         able = ([name for name, cls in usable_backends().items() if answers_texts(cls)]
                 if questions else backends_that_answer(Generate))
         raise InputError(
-            f'backend {settings.backend!r} cannot '
+            f'backend {backend!r} cannot '
             f'{"answer yes/no questions" if questions else "write"} about a description, but this '
-            f'world draws none (world option {option}); let it draw, or choose another backend '
-            f'({", ".join(able)})')
+            f'world draws none (world option {shown.no_pictures}); let it draw, or choose another '
+            f'backend ({", ".join(able)})')
 
 
 def check_model(settings: RunSettings, model: Model | None = None) -> None:

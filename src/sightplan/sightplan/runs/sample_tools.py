@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol
 
@@ -18,7 +18,6 @@ from sightplan.model import (
     PlanningResult,
     PlanningTask,
     SymbolicPlanner,
-    Usage,
 )
 from sightplan.model.logged import without_seed
 from sightplan.model.query import (
@@ -37,7 +36,6 @@ from sightplan.runs.handing import Handed
 from sightplan.runs.samples import SamplePlan
 from sightplan.runs.work import closing
 from sightplan.vlm.api import check_backend, make_checked_backend
-from sightplan.vlm.wrapping import Wrapper
 
 _SAMPLE, _CLUSTER = 'sample', 'cluster'
 """Kinds of subjects that a model is asked about: a sample, or the picture of a cluster."""
@@ -207,30 +205,3 @@ class SampleTools:
 
 def _pictures(sample: Sample) -> list[str]:
     return [part.name for part in sample.parts if isinstance(part, Picture)]
-
-
-class ModelPerDomain(Wrapper):
-    """Presents the models of several domains as one model, see ``use``."""
-
-    def __init__(self, models: Mapping[str, Model]) -> None:
-        super().__init__(next(iter(models.values())))
-        self._models = models
-
-    def use(self, domain: str) -> None:
-        """Switch to the model of a domain; an unknown domain, or '', changes nothing."""
-        self.inner = self._models.get(domain, self.inner)  # questions in words have none
-
-    @property
-    def _all(self) -> list[Model]:
-        return list({id(model): model for model in self._models.values()}.values())
-
-    @property
-    def name(self) -> str:
-        """Contract in ``Model``: the names of all."""
-        return ', '.join(dict.fromkeys(model.name for model in self._all))
-
-    @property
-    def usage(self) -> Usage | None:
-        """Contract in ``Model``: that of all together."""
-        known = [usage for model in self._all if (usage := model.usage) is not None]
-        return sum(known, Usage()) if known else None

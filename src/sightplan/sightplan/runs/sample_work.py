@@ -28,12 +28,9 @@ from sightplan.model import (
     State,
     TargetMasks,
     Usage,
-    settings_fields,
     used_between,
 )
-from sightplan.model.query import (
-    Model,
-)
+from sightplan.model.query import Model, ServesDomains
 from sightplan.model.redaction import without_secrets
 from sightplan.model.sample import GUESS, Sample, SampleReply
 from sightplan.model.sealing import sealed
@@ -41,7 +38,7 @@ from sightplan.queries import Locate
 from sightplan.records import RunStore
 from sightplan.runs.handing import Handed
 from sightplan.runs.sample_pictures import SamplePictures
-from sightplan.runs.sample_tools import ModelPerDomain, SampleTools
+from sightplan.runs.sample_tools import SampleTools
 from sightplan.runs.samples import (
     SamplePlan,
     random_reply,
@@ -53,12 +50,8 @@ from sightplan.runs.settings import RunSettings
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_rules import SAMPLES
 from sightplan.runs.work import Line, closing
-from sightplan.vlm.api import (
-    backend_content,
-    backend_settings,
-    check_backend,
-    make_backend,
-)
+from sightplan.vlm.api import check_backend, make_backend
+from sightplan.vlm.per_domain import ModelPerDomain, domain_loader, has_model_per_domain
 
 _LOG = logging.getLogger(__name__)
 
@@ -95,7 +88,8 @@ class SampleRunner:
     def load(self, options: dict[str, Any], given: Model | None, stack: ExitStack) -> Model:
         """Load the model; contract in ``work.Runner``.
 
-        Where the samples' domains have a model each, ``given`` is not used.
+        Where the samples' domains have a model each, ``given`` is used only if it serves them
+        (``ServesDomains``).
         """
         self.backend = self._loaded(options, given, stack)
         self._tools = SampleTools(self.plan, self.backend, stack, self._handed, self._truth)
@@ -103,19 +97,13 @@ class SampleRunner:
 
     def _loaded(self, options: dict[str, Any], given: Model | None, stack: ExitStack) -> Model:
         settings, domains = self._settings, self.plan.domains
-        fields = {field.name for field in settings_fields(
-            type(backend_settings(settings.backend)))}
-        if 'domain' in fields and not options.get('domain') and len(domains) > 1:
-            own: dict[str, Model] = {}
-            made: dict[str, Model] = {}
-            for name in domains:
-                values = {**options, 'domain': name}
-                content = backend_content(settings.backend, values) or name
-                if content not in made:
-                    made[content] = closing(stack, make_backend(settings.backend, values))
-                own[name] = made[content]
-            self._chosen = ModelPerDomain(own)
-            return self._chosen
+        if has_model_per_domain(settings.backend) and not settings.backend_options.get('domain'):
+            load = (given.for_domain if isinstance(given, ServesDomains) else
+                    domain_loader(settings.backend, options, lambda name, values: closing(
+                        stack, make_backend(name, values))) if len(domains) > 1 else None)
+            if load is not None and domains:
+                self._chosen = ModelPerDomain(load, domains)
+                return self._chosen
         if given is not None:
             return given
         pointing = issubclass(answerer_class(settings.method), ask.Answerer) and any(
@@ -165,6 +153,8 @@ class SampleRunner:
         except (CancelledError, InputError):
             raise
         except SightplanError as failure:
+            if failure.defect:
+                _LOG.exception('samples of %s ended by a defect', first.cluster)
             error = f'{type(failure).__name__}: {failure}'
         except Exception as failure:  # a defect must not end a sweep of hours
             _LOG.exception('samples of %s ended by an unexpected exception', first.cluster)

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from sightplan.domains import Domain, SymbolicWorld, load_domain
 from sightplan.model import InputError, World, plugins
+from sightplan.model.ports import Shown
 
 WORLDS = 'sightplan.worlds'
 """Entry points of installed worlds: functions that make one from named options."""
@@ -71,6 +72,28 @@ def world_identity(domain: str | Domain, options: Mapping[str, Any]) -> dict[str
         more = getattr(module, 'world_identity', None)
         found.update(more(options) if more is not None else {})
     return found
+
+
+def shown_with(domain: str, options: Mapping[str, Any]) -> Shown | None:
+    """Return what the world of a domain shows with some options, without making the world.
+
+    The module of the world may have a function ``shown_with(options)``, which gives it.
+
+    Args:
+        domain: name of the domain, or path of its folder.
+        options: settings of the world.
+
+    Returns:
+        None where only the world itself knows.
+
+    Raises:
+        InputError: there is no such domain, or its world is not installed.
+    """
+    make, _ = world_maker(load_domain(domain))
+    if make is SymbolicWorld:
+        return Shown(no_pictures='pictures=none')
+    known = getattr(inspect.getmodule(make), 'shown_with', None)
+    return None if known is None else cast(Shown, known(options))
 
 
 def world_maker(domain: Domain) -> tuple[Callable[..., Any], str]:

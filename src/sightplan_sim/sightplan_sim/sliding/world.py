@@ -26,6 +26,7 @@ from sightplan.model import (
     WorldError,
     check_settings,
 )
+from sightplan.model.ports import Shown
 from sightplan_sim.arm.settings import refuse_without_arm
 from sightplan_sim.episodes import check_names, generator
 from sightplan_sim.sliding.board_observations import Showing
@@ -178,6 +179,13 @@ def make_world(clock_ns: Callable[[], int] | None = None,
         return ArmSlidingWorld(chosen, clock_ns)
     refuse_without_arm(chosen)
     return SlidingWorld(chosen, clock_ns)
+
+
+def shown_with(options: Mapping[str, Any]) -> Shown:
+    """What observations show with some options; contract in ``sightplan.runs.worlds``."""
+    if options.get('view') == 'text':
+        return Shown('view=text', describes=True)
+    return Shown('pictures=none' if options.get('pictures') == 'none' else '')
 
 
 def world_identity(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from sightplan.model import (
     check_settings,
     param,
 )
+from sightplan.model.ports import Shown
 from sightplan.model.region import TrueThing
 from sightplan_arm.config import load_robot
 from sightplan_sim.arm.settings import refuse_without_arm
@@ -280,6 +281,11 @@ def make_world(clock_ns: Callable[[], int] | None = None,
         return TabletopWorld(chosen, clock_ns)
     refuse_without_arm(chosen)
     return BareTable(clock_ns)
+
+
+def shown_with(options: Mapping[str, Any]) -> Shown:
+    """What observations show with some options; contract in ``sightplan.runs.worlds``."""
+    return Shown('' if options.get('execution') == 'arm' else BareTable.no_pictures)
 
 
 def world_identity(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,52 @@
+"""Arguments of a graph with which its model would see nothing are refused before a node starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sightplan.cli import main
+from sightplan.graphs.graph import load_graph
+from sightplan.model import InputError
+from sightplan.model.ports import shown_by
+from sightplan.runs.graph_check import check_graph_arguments
+from sightplan.runs.worlds import make_world, shown_with
+
+GRAPH = Path(__file__).parents[3] / 'config' / 'graphs' / 'experiment.yaml'
+TABLETOP = ('domain:=tabletop', 'split:=short')
+SLIDING = ('domain:=sliding', 'split:=geoms', 'method:=plan')
+
+
+@pytest.mark.parametrize(('arguments', 'said'), [
+    (TABLETOP, r"backend 'embedded' looks at pictures, .* \(world option execution=symbolic\)"),
+    ((*SLIDING, 'world_options:=pictures=none', 'method:=ground'), 'world option pictures=none'),
+    ((*SLIDING, 'world_options:={"view": "text"}', 'method:=ground'),
+     'cannot answer yes/no questions about a description.*view=text')])
+def test_a_model_that_would_see_nothing_is_refused(arguments: tuple[str, ...], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        check_graph_arguments(load_graph(GRAPH).values(arguments))
+
+
+@pytest.mark.parametrize('arguments', [
+    (), (*TABLETOP, 'execution:=arm'), (*TABLETOP, 'backend:=noisy_oracle'),
+    (*TABLETOP, 'method:=oracle'), (*TABLETOP, 'world:=arm_bridge'),
+    ('suite:=grounded_plan', 'split:=short', 'method:=grounded_plan', 'domain:=tabletop'),
+    (*SLIDING, 'method:=ground')])
+def test_others_are_not(arguments: tuple[str, ...]) -> None:
+    check_graph_arguments(load_graph(GRAPH).values(arguments))
+
+
+@pytest.mark.parametrize(('domain', 'options'), [
+    ('sliding', {}), ('sliding', {'view': 'text'}), ('sliding', {'pictures': 'none'}),
+    ('tabletop', {})])
+def test_what_a_world_shows_is_known_before_it_is_made(domain: str, options: dict[str, str],
+                                                       ) -> None:
+    assert shown_with(domain, options) == shown_by(make_world(domain, options))
+
+
+def test_the_command_refuses_them_and_starts_nothing(
+        monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr('sightplan.commands.up.run_graph', lambda *_, **__: pytest.fail('started'))
+    assert main(['up', str(GRAPH), *TABLETOP]) == 2
+    assert 'such as noisy_oracle' in capsys.readouterr().err
