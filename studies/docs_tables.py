@@ -148,13 +148,12 @@ def pages() -> dict[str, dict[str, str]]:
 
 
 def tested() -> frozenset[str]:
-    """Architectures that the tests of the shared prefix build with random weights."""
+    """Architectures of which the tests make folders as the hub has them, with random weights."""
     folder = str(DOCS.parent / 'src' / 'sightplan_models' / 'test')
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    import test_vlm_paper_models
-    import tiny_models
-    return frozenset(tiny_models.ARCHITECTURES) | frozenset(test_vlm_paper_models.MORE)
+    import hub_folders
+    return frozenset(hub_folders.FOLDERS)
 
 
 if __name__ == '__main__':

@@ -39,8 +39,10 @@ from sightplan.model.query import (
 )
 from sightplan.queries import Choose, Detect, Locate, YesNo, YesNoReply
 from sightplan.vlm.wrapping import Lazy, Router
-from sightplan_models import _local_models
+from sightplan_models import _model_loading
 from sightplan_models._depth import depth_channel
+from sightplan_models._local_models import LocalModel
+from sightplan_models._model_identity import files_hash, folder_identity
 
 SHIPPED = Path(__file__).resolve().parent / 'embedded_model'
 """Folder of the models that come with the package, one folder a domain."""
@@ -118,7 +120,7 @@ class Settings:
 def content(settings: Settings, kind: type[Query[Any]] = YesNo) -> str:
     """Name and hash of the weights for a kind of query; see ``api.backend_content``."""
     folder, setting, marker = _weights(settings, kind)
-    return _local_models.folder_identity('embedded', folder, setting, marker)
+    return folder_identity('embedded', folder, setting, marker)
 
 
 def _weights(settings: Settings, kind: type[Query[Any]]) -> tuple[Path, str, str]:
@@ -242,9 +244,9 @@ def _question_model(settings: Settings) -> Model:
     shipped = folder.parent == SHIPPED
     if reads_boards(folder):
         return _board_reader(folder, settings, shipped)
-    options = _local_models.Settings(str(folder), device='cpu', offline=True,
+    options = _model_loading.Settings(str(folder), device='cpu', offline=True,
                                      memory_gb=settings.memory_gb, threads=settings.threads)
-    name, model, processor = _local_models.load(
+    name, model, processor = _model_loading.load(
         'embedded', options, pixels='pil', shipped=shipped,
         setting='model_dir (empty: the shipped model)')
     return QuestionModel(name, model, processor, options, folder.name if shipped else '',
@@ -258,9 +260,9 @@ def _board_reader(folder: Path, settings: Settings, shipped: bool) -> Model:
     from sightplan_models._embedded_sliding import BoardReader
 
     torch.set_num_threads(settings.threads)
-    name = _local_models.folder_identity('embedded', folder, 'model_dir')
+    name = folder_identity('embedded', folder, 'model_dir')
     if not shipped:
-        name += f'+{_local_models.files_hash(folder)}'
+        name += f'+{files_hash(folder)}'
     return BoardReader(folder, _shipped_name(folder.name, name) if shipped else name,
                        folder.name if shipped else '')
 
@@ -269,11 +271,11 @@ def _shipped_name(domain: str, name: str) -> str:
     return f'{SHIPPED.name}/{domain}@{name.partition("@")[2]}'
 
 
-class QuestionModel(_local_models.LocalModel):
+class QuestionModel(LocalModel):
     """A small model of transformers for bare yes/no questions, with depth if it was made for it.
 
     Args:
-        name: see ``_local_models.load``; likewise ``model`` and ``processor``.
+        name: see ``_model_loading.load``; likewise ``model`` and ``processor``.
         model: see there.
         processor: see there.
         options: those it was loaded with.
@@ -283,7 +285,7 @@ class QuestionModel(_local_models.LocalModel):
 
     accepts = frozenset({YesNo})
 
-    def __init__(self, name: str, model: Any, processor: Any, options: _local_models.Settings,
+    def __init__(self, name: str, model: Any, processor: Any, options: _model_loading.Settings,
                  domain: str, depth: bool) -> None:
         vision = getattr(model.config, 'vision_config', None)
         self._channels = int(getattr(vision, 'num_channels', 3))
@@ -312,6 +314,10 @@ class QuestionModel(_local_models.LocalModel):
         """Answer all questions about one image, without the words around them."""
         return super().answer([dataclasses.replace(query, prompt=BARE) for query in queries],
                               deadline)
+
+    def ask_plainly(self, queries: Sequence[YesNo]) -> list[YesNoReply]:
+        """Answer each question with its own copy of the image, without the words around it."""
+        return super().ask_plainly([dataclasses.replace(query, prompt=BARE) for query in queries])
 
     def _seen_depth(self, seen: Observation) -> NDArray[np.float32] | None:
         """The depth that the model is to see, (H, W) [m]; None for none."""

@@ -15,8 +15,9 @@ from sightplan.model.query import Query, Traits
 from sightplan.queries.chat import ChatStyle
 from sightplan.queries.pointing import Pointing, family_hash
 from sightplan.vlm.wrapping import Prompted
-from sightplan_models._local_models import LocalModel, load
-from sightplan_models._local_models import Settings as Settings
+from sightplan_models._local_models import LocalModel
+from sightplan_models._model_loading import Settings as Settings
+from sightplan_models._model_loading import load
 
 _PROBE = GroundingPrompt('probe', system='Answer with one word, Yes or No.',
                          question='Question: {question}')

@@ -24,7 +24,7 @@ from sightplan.model.query import Deadline, ask_all
 from sightplan.queries import YesNo, YesNoReply, yes_no_queries
 from sightplan.runs import RunSettings, resolved_backend_options
 from sightplan.vlm.api import make_backend, resolved_options
-from sightplan_models._local_models import files_hash
+from sightplan_models._model_identity import files_hash
 from sightplan_models.embedded import SHIPPED, Backend, Settings, shipped_domains, shipped_folder
 
 torch = pytest.importorskip('torch')

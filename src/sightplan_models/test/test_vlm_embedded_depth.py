@@ -31,7 +31,7 @@ FAR = np.full((64, 96), 8.0, np.float32)
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory: Any) -> Path:
-    return make_tiny_vlm(tmp_path_factory.mktemp('models') / 'tiny', 'llava_depth')
+    return make_tiny_vlm(tmp_path_factory.mktemp('models') / 'tiny', channels=4)
 
 
 @pytest.fixture(scope='module')

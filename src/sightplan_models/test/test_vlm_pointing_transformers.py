@@ -15,13 +15,15 @@ torch = pytest.importorskip('torch')
 pytest.importorskip('transformers')
 
 import tiny_models  # noqa: E402
+from hub_folders import make_hub_folder  # noqa: E402
 from sightplan.model import Form, InputError, Target  # noqa: E402
 from sightplan.queries.coordinates import resized_size  # noqa: E402
 from sightplan.queries.detect import Detect  # noqa: E402
 from sightplan.queries.generate import Generate  # noqa: E402
 from sightplan.queries.locate import Locate  # noqa: E402
 from sightplan_models import transformers as module  # noqa: E402
-from sightplan_models._local_models import LocalModel, Settings, load  # noqa: E402
+from sightplan_models._local_models import LocalModel  # noqa: E402
+from sightplan_models._model_loading import Settings, load  # noqa: E402
 
 torch.set_num_threads(1)
 IMAGE = np.full((96, 128, 3), 120, np.uint8)
@@ -34,7 +36,7 @@ def folder(tmp_path_factory: Any) -> Path:
 
 @pytest.fixture(scope='module')
 def qwen(tmp_path_factory: Any) -> LocalModel:
-    folder = tiny_models.make_tiny_qwen(tmp_path_factory.mktemp('qwen'))
+    folder = make_hub_folder(tmp_path_factory.mktemp('qwen'), 'qwen2_5_vl')
     settings = Settings(str(folder), device='cpu')
     return LocalModel('transformers', *load('transformers', settings), settings)
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from sightplan.model.query import Deadline, ask_all, ask_one, can_ask
 from sightplan.queries import YesNo, YesNoReply, yes_no_queries
@@ -22,6 +18,7 @@ torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
 
 import tiny_models  # noqa: E402
+from hub_folders import make_hub_folder  # noqa: E402
 from sightplan.model import (  # noqa: E402
     Atom,
     BackendError,
@@ -39,6 +36,8 @@ from sightplan.vlm.api import (  # noqa: E402
     make_backend,
 )
 from sightplan_models import _local_models as local_models  # noqa: E402
+from sightplan_models import _model_identity, _model_loading  # noqa: E402
+from sightplan_models._chat_prompts import ChatPrompts  # noqa: E402
 from sightplan_models._local_models import LocalModel  # noqa: E402
 from sightplan_models._shared_prefix import Decoded, SharedPrefix  # noqa: E402
 from sightplan_models.transformers import Backend, Settings  # noqa: E402
@@ -70,24 +69,13 @@ def request(image: Any = None, texts: Any = TEXTS, prompt: GroundingPrompt = PRO
 
 
 @pytest.fixture(scope='module')
-def folders(tmp_path_factory: Any) -> dict[str, Path]:
-    place = tmp_path_factory.mktemp('models')
-    return {family: tiny_models.make_tiny_vlm(place / family, family)
-            for family in tiny_models.FOLDERS}
+def folder(tmp_path_factory: Any) -> Path:
+    return tiny_models.make_tiny_vlm(tmp_path_factory.mktemp('models') / 'llava')
 
 
 @pytest.fixture(scope='module')
-def backends(folders: dict[str, Path]) -> Iterator[dict[str, LocalModel]]:
-    made = {}
-    for family, folder in folders.items():
-        made[family] = chat_of(Settings(model=str(folder), device='cpu'))
-    yield made
-    made.clear()
-
-
-@pytest.fixture
-def llava(backends: dict[str, LocalModel]) -> LocalModel:
-    return backends['llava']
+def llava(folder: Path) -> LocalModel:
+    return chat_of(Settings(model=str(folder), device='cpu'))
 
 
 def same(one: list[YesNoReply], other: list[YesNoReply]) -> None:
@@ -98,61 +86,39 @@ def same(one: list[YesNoReply], other: list[YesNoReply]) -> None:
         assert a.p_no == pytest.approx(b.p_no, rel=1e-3, abs=0.0)
 
 
-# Whole families --------------------------------------------------------------------------------
+# Whole models ----------------------------------------------------------------------------------
 
-@pytest.mark.parametrize('family', tiny_models.FOLDERS)
-def test_a_saved_folder_answers_as_if_asked_one_by_one(backends: Any, family: str) -> None:
-    backend = backends[family]
-    assert backend.mechanism == 'packed'
-    replies = ask_all(backend, request())
-    same(replies, one_by_one(backend, request()))
+def test_a_saved_folder_answers_as_if_asked_one_by_one(llava: LocalModel) -> None:
+    assert llava.mechanism == 'packed'
+    replies = ask_all(llava, request())
+    same(replies, one_by_one(llava, request()))
     assert len({reply.p_yes for reply in replies}) == len(TEXTS)
     assert all(0.0 < r.p_yes < 1.0 and 0.0 < r.p_no < 1.0 for r in replies)
-    assert ask_all(backend, request(picture(1)))[0].p_yes != replies[0].p_yes
+    assert ask_all(llava, request(picture(1)))[0].p_yes != replies[0].p_yes
 
 
-@pytest.mark.parametrize('family', tiny_models.FOLDERS)
-def test_reasons_written_together_equal_those_written_alone(backends: Any, family: str) -> None:
+def test_reasons_written_together_equal_those_written_alone(llava: LocalModel) -> None:
     asked = request(prompt=replace(PROMPT, reasoning=True))
-    replies = ask_all(backends[family], asked)
-    assert replies == one_by_one(backends[family], asked)
+    replies = ask_all(llava, asked)
+    assert replies == one_by_one(llava, asked)
     assert all(reply.p_yes is None and reply.p_no is None for reply in replies)  # no answer tag
 
 
-@pytest.mark.parametrize('family', tiny_models.FOLDERS)
-def test_prompts_are_those_of_the_processors_own_chat(backends: Any, family: str) -> None:
-    model = backends[family]
-    images = [transformers.image_utils.load_image(model._picture(picture(i))) for i in (1, 2)]
-    ours = model._inputs(model._render('Be brief.', ['Look:', None, 'and', None, 'now.']), images)
-    theirs = model._processor.apply_chat_template(
-        [{'role': 'system', 'content': [{'type': 'text', 'text': 'Be brief.'}]},
-         {'role': 'user', 'content': [
-             {'type': 'text', 'text': 'Look:'}, {'type': 'image', 'image': images[0]},
-             {'type': 'text', 'text': 'and'}, {'type': 'image', 'image': images[1]},
-             {'type': 'text', 'text': 'now.'}]}],
-        add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors='pt')
-    assert ours['input_ids'].tolist() == theirs['input_ids'].tolist()
-    assert torch.equal(ours['pixel_values'], theirs['pixel_values'])
-
-
-@pytest.mark.parametrize('family', tiny_models.FOLDERS)
-def test_free_text_is_that_of_generate(backends: Any, family: str) -> None:
-    backend = backends[family]
-    model = backend
+def test_free_text_is_that_of_generate(llava: LocalModel) -> None:
     asked = Generate('You plan.', ('Now:', picture(1), 'Goal:', picture(2), 'Go.'), 10)
-    reply = ask_one(backend, asked)
-    inputs = model._inputs(
-        model._render('You plan.', ['Now:', None, 'Goal:', None, 'Go.']),
-        [model._picture(picture(1)), model._picture(picture(2))])
-    ids = model._engine._model.generate(**inputs, max_new_tokens=10, do_sample=False)
-    assert reply.text == model._text(ids[0, inputs['input_ids'].shape[1]:].tolist())
+    reply = ask_one(llava, asked)
+    inputs = llava._inputs(
+        llava._prompts.render('You plan.', ['Now:', None, 'Goal:', None, 'Go.']),
+        [llava._picture(picture(1)), llava._picture(picture(2))])
+    ids = llava._engine._model.generate(**inputs, max_new_tokens=10, do_sample=False)
+    assert reply.text == llava._text(ids[0, inputs['input_ids'].shape[1]:].tolist())
     assert reply.truncated == (ids.shape[1] == inputs['input_ids'].shape[1] + 10)
-    assert ask_one(backend, asked) == reply
+    assert ask_one(llava, asked) == reply
 
 
-def test_sampled_text_hangs_on_seed_and_request(folders: Any) -> None:
+def test_sampled_text_hangs_on_seed_and_request(folder: Any) -> None:
     def texts(**more: Any) -> list[str]:
-        backend = chat_of(Settings(str(folders['llava']), device='cpu', **more))
+        backend = chat_of(Settings(str(folder), device='cpu', **more))
         replies = [ask_one(backend, Generate('', (f'Go {n}.', picture()), 12)).text
                    for n in (1, 2, 1)]
         assert replies[0] == replies[2]  # whatever was drawn before
@@ -170,14 +136,12 @@ def test_sampled_text_hangs_on_seed_and_request(folders: Any) -> None:
 
 def test_a_model_with_positions_of_its_own_and_images_of_any_size(tmp_path: Path) -> None:
     """Qwen2.5-VL, whose processor takes videos, too."""
-    settings = Settings(str(tiny_models.make_tiny_qwen(tmp_path)), device='cpu')
-    local = LocalModel('test', *local_models.load('test', settings), settings, PROMPT)
+    local = chat_of(Settings(str(make_hub_folder(tmp_path, 'qwen2_5_vl')), device='cpu'))
     assert local.mechanism == 'packed' and local._apart
     lengths = set()
     for image in (picture(), picture(1, 160, 90), picture(2)):
         asked = request(image)
-        same(ask_all(local, asked),
-             one_by_one(local, asked))
+        same(ask_all(local, asked), one_by_one(local, asked))
         lengths.add(local._kept[1][0].length)
     assert len(lengths) == 2
 
@@ -196,18 +160,18 @@ def test_other_words_about_the_same_image_are_not_mixed_up(llava: LocalModel,
 # Prompts ---------------------------------------------------------------------------------------
 
 def test_the_words_around_a_question_reach_the_model_in_their_order(llava: LocalModel) -> None:
-    head, foot = llava._frame(PROMPT)
+    head, foot = llava._prompts.split(PROMPT)
     places = [head.index(text) for text in (
         PROMPT.system, PROMPT.before_image, '<image>', PROMPT.after_image)]
     assert places == sorted(places) and head.endswith('was no.\n')
-    assert llava._asked(PROMPT, 'Is it?') == 'Question: Is it?'
+    assert llava._prompts.asked(PROMPT, 'Is it?') == 'Question: Is it?'
     assert foot.endswith('assistant\n')
 
 
-def with_template(folder: Path, place: Path, template: str) -> Path:
+def with_template(source: Path, place: Path, template: str) -> Path:
     """A copy of a model folder with another chat template."""
     import shutil
-    shutil.copytree(folder, place)
+    shutil.copytree(source, place)
     (place / 'chat_template.jinja').write_text(template)
     return place
 
@@ -225,19 +189,19 @@ SILENT = '{{ bos_token }}<image>Hello'
 
 
 @pytest.mark.parametrize('template', [NO_SYSTEM, STRING_SYSTEM], ids=['none', 'string'])
-def test_templates_take_a_system_text_in_unlike_forms(folders: Any, tmp_path: Path,
+def test_templates_take_a_system_text_in_unlike_forms(folder: Any, tmp_path: Path,
                                                       template: str) -> None:
-    folder = with_template(folders['llava'], tmp_path / 'm', template)
+    folder = with_template(folder, tmp_path / 'm', template)
     backend = chat_of(Settings(model=str(folder), device='cpu'))
-    head, _ = backend._frame(PROMPT)
+    head, _ = backend._prompts.split(PROMPT)
     assert head.startswith(PROMPT.system) and "'type'" not in head
     assert backend.mechanism == 'packed'
     same(ask_all(backend, request()), one_by_one(backend, request()))
 
 
-def test_an_image_behind_the_question_cannot_be_shared(folders: Any, tmp_path: Path,
+def test_an_image_behind_the_question_cannot_be_shared(folder: Any, tmp_path: Path,
                                                        caplog: Any) -> None:
-    folder = with_template(folders['llava'], tmp_path / 'm', IMAGE_LAST)
+    folder = with_template(folder, tmp_path / 'm', IMAGE_LAST)
     backend = chat_of(Settings(model=str(folder), device='cpu'))
     assert backend.mechanism == 'plain' and 'before the question' in caplog.text
     assert ask_all(backend, request()) == one_by_one(backend, request())
@@ -248,34 +212,34 @@ def test_an_image_behind_the_question_cannot_be_shared(folders: Any, tmp_path: P
 @pytest.mark.parametrize(('template', 'reason'), [
     (TRIMMING, 'leaves out'), (SILENT, 'leaves out'), ('{% nonsense %}', 'nonsense'),
     ('', 'no chat template')])
-def test_templates_that_do_not_do_are_refused(folders: Any, tmp_path: Path, template: str,
+def test_templates_that_do_not_do_are_refused(folder: Any, tmp_path: Path, template: str,
                                               reason: str) -> None:
-    folder = with_template(folders['llava'], tmp_path / 'm', template)
+    folder = with_template(folder, tmp_path / 'm', template)
     with pytest.raises(BackendError, match=reason) as caught:
         chat_of(Settings(model=str(folder), device='cpu'))
     assert 'choose' in str(caught.value)
 
 
-def test_a_text_begins_once(folders: Any, tmp_path: Path) -> None:
+def test_a_text_begins_once(folder: Any, tmp_path: Path) -> None:
     """Templates that write the token of the beginning, before tokenizers that add it."""
     from tokenizers.processors import TemplateProcessing
-    folder = with_template(folders['llava'], tmp_path / 'm', '{{ bos_token }}' + NO_SYSTEM)
+    folder = with_template(folder, tmp_path / 'm', '{{ bos_token }}' + NO_SYSTEM)
     backend = chat_of(Settings(model=str(folder), device='cpu'))
     tokenizer = backend._tokenizer
     begin = tokenizer.bos_token_id
     tokenizer._tokenizer.post_processor = TemplateProcessing(
         single='<s> $A', special_tokens=[('<s>', begin)])
     assert tokenizer('yes')['input_ids'].count(begin) == 1
-    inputs = backend._inputs(backend._render('', ['x', None]),
+    inputs = backend._inputs(backend._prompts.render('', ['x', None]),
                              [backend._picture(picture())])
     assert inputs['input_ids'][0].tolist().count(begin) == 1
     same(ask_all(backend, request()), one_by_one(backend, request()))
 
 
-def test_a_tokenizer_that_joins_texts_costs_speed_not_truth(folders: Any, monkeypatch: Any,
+def test_a_tokenizer_that_joins_texts_costs_speed_not_truth(folder: Any, monkeypatch: Any,
                                                             caplog: Any) -> None:
-    monkeypatch.setattr(LocalModel, '_tail_ids', lambda self, head, rest: (5, 5))
-    backend = chat_of(Settings(model=str(folders['llava']), device='cpu'))
+    monkeypatch.setattr(ChatPrompts, 'tail_ids', lambda self, head, rest: (5, 5))
+    backend = chat_of(Settings(model=str(folder), device='cpu'))
     assert 'whole prompts are tokenized' in caplog.text
     assert backend.mechanism == 'packed'
     same(ask_all(backend, request()), one_by_one(backend, request()))
@@ -283,9 +247,9 @@ def test_a_tokenizer_that_joins_texts_costs_speed_not_truth(folders: Any, monkey
     assert ask_all(backend, reasoned) == one_by_one(backend, reasoned)
 
 
-def test_a_processor_that_changes_its_mind_is_noticed(folders: Any, monkeypatch: Any,
+def test_a_processor_that_changes_its_mind_is_noticed(folder: Any, monkeypatch: Any,
                                                       caplog: Any) -> None:
-    backend = chat_of(Settings(model=str(folders['llava']), device='cpu'))
+    backend = chat_of(Settings(model=str(folder), device='cpu'))
     monkeypatch.setattr(backend, '_ids', lambda head, rest: (5, 5))
     same(ask_all(backend, request()), one_by_one(backend, request()))
     assert 'whole prompts are tokenized' in caplog.text
@@ -303,14 +267,14 @@ def specials(backend: LocalModel, ids: Any) -> list[int]:
 def test_special_tokens_in_texts_are_plain_text(llava: LocalModel, trick: str) -> None:
     """A model may have written them, into a history or a memory: that ends no episode."""
     model = llava
-    frame = model._inputs(''.join(model._frame(PROMPT)), [model._picture(picture())])
+    frame = model._inputs(''.join(model._prompts.split(PROMPT)), [model._picture(picture())])
     usual = specials(llava, frame['input_ids'][0].tolist())
     for prompt in (PROMPT, *(replace(PROMPT, **{field: trick}) for field in (
             'system', 'before_image', 'after_image')), replace(
                 PROMPT, question=trick + '{question}'),
             replace(PROMPT, after_image=trick, reasoning=True)):
-        head, foot = model._frame(prompt)
-        asked = model._asked(prompt, f'Is {trick} red?')
+        head, foot = model._prompts.split(prompt)
+        asked = model._prompts.asked(prompt, f'Is {trick} red?')
         assert asked.endswith('red?') and 'Is ' in asked
         ids = model._inputs(head + asked + foot, [model._picture(picture())])['input_ids'][0]
         assert specials(llava, ids.tolist()) == usual
@@ -320,9 +284,10 @@ def test_special_tokens_in_texts_are_plain_text(llava: LocalModel, trick: str) -
             assert replies == one_by_one(llava, tricked)
         else:
             same(replies, one_by_one(llava, tricked))
-    plain = model._inputs(model._render('Plan.', ['Go.', None]), [model._picture(picture())])
+    plain = model._inputs(model._prompts.render('Plan.', ['Go.', None]),
+                          [model._picture(picture())])
     for system, text in ((trick, 'Go.'), ('Plan.', trick)):
-        ids = model._inputs(model._render(system, [text, None]),
+        ids = model._inputs(model._prompts.render(system, [text, None]),
                             [model._picture(picture())])['input_ids']
         assert (specials(llava, ids[0].tolist())
                 == specials(llava, plain['input_ids'][0].tolist()))
@@ -331,13 +296,13 @@ def test_special_tokens_in_texts_are_plain_text(llava: LocalModel, trick: str) -
 
 def test_harmless_texts_stay_as_they_are(llava: LocalModel) -> None:
     for text in ('<answer>yes</answer>', '<think>', 'a < b > c', '{"plan": []}', 'x! <image', ''):
-        assert llava._harmless(text) == text
-    assert llava._harmless('a <|im_end|>') == 'a < |im_end|>'
+        assert llava._prompts.harmless(text) == text
+    assert llava._prompts.harmless('a <|im_end|>') == 'a < |im_end|>'
 
 
 def test_a_memory_may_hold_the_mark_of_the_question(llava: LocalModel) -> None:
     asked = request(prompt=replace(PROMPT, after_image='It said QUESTION-GOES-HERE.'))
-    head, _ = llava._frame(asked[0].prompt)
+    head, _ = llava._prompts.split(asked[0].prompt)
     assert head.endswith('QUESTION-GOES-HERE.\n')
     same(ask_all(llava, asked), one_by_one(llava, asked))
 
@@ -347,9 +312,9 @@ THINKING = tiny_models._CHAT.replace('IMAGE', '<image>').replace(
     'enable_thinking %}<think>\n\n</think>\n\n{% else %}<think>\n{% endif %}{% endif %}')
 
 
-def test_a_template_that_lets_the_model_think_is_warned_of(folders: Any, tmp_path: Path,
+def test_a_template_that_lets_the_model_think_is_warned_of(folder: Any, tmp_path: Path,
                                                            caplog: Any) -> None:
-    folder = with_template(folders['llava'], tmp_path / 'm', THINKING)
+    folder = with_template(folder, tmp_path / 'm', THINKING)
     thinking = chat_of(Settings(model=str(folder), device='cpu'))
     assert 'template_options={"enable_thinking": false}' in caplog.text
     assert '<think>' in caplog.text and 'ground_cot' in caplog.text
@@ -357,16 +322,16 @@ def test_a_template_that_lets_the_model_think_is_warned_of(folders: Any, tmp_pat
     quick = chat_of(Settings(model=str(folder), device='cpu',
                              template_options='{"enable_thinking": false}'))
     assert '<think>' not in caplog.text
-    feet = [backend._frame(PROMPT)[1] for backend in (thinking, quick)]
+    feet = [backend._prompts.split(PROMPT)[1] for backend in (thinking, quick)]
     assert feet[0].endswith('<think>\n') and feet[1].endswith('</think>\n\n')
     assert quick.name == thinking.name + ' template_options={"enable_thinking":false}'
     same(ask_all(quick, request()), one_by_one(quick, request()))
     assert ask_all(quick, request())[0].p_yes != ask_all(thinking, request())[0].p_yes
 
 
-def test_thoughts_that_the_prompt_opened_are_told_as_such(folders: Any, tmp_path: Path) -> None:
+def test_thoughts_that_the_prompt_opened_are_told_as_such(folder: Any, tmp_path: Path) -> None:
     """Cut off before their end they answer nothing, whatever tags they hold."""
-    folder = with_template(folders['llava'], tmp_path / 'm', THINKING)
+    folder = with_template(folder, tmp_path / 'm', THINKING)
     backend = chat_of(Settings(model=str(folder), device='cpu'))
     asked = request(prompt=replace(PROMPT, reasoning=True, max_tokens=3))
     replies = ask_all(backend, asked)
@@ -387,20 +352,20 @@ def test_a_model_that_says_neither_yes_nor_no_is_warned_of(llava: LocalModel, ca
     assert ('yes and no have a probability of 0.0001' in caplog.text) == warned
 
 
-def test_what_the_model_says_to_the_probes_is_looked_at(folders: Any, monkeypatch: Any) -> None:
+def test_what_the_model_says_to_the_probes_is_looked_at(folder: Any, monkeypatch: Any) -> None:
     seen = []
     monkeypatch.setattr(LocalModel, '_warn_of_thoughts',
                         lambda self, foot, masses: seen.append((foot, masses)))
-    backend = chat_of(Settings(model=str(folders['llava']), device='cpu'))
+    backend = chat_of(Settings(model=str(folder), device='cpu'))
     (foot, masses), = seen
-    assert foot == backend._frame(local_models.GroundingPrompt('x'))[1]
+    assert foot == backend._prompts.split(local_models.GroundingPrompt('x'))[1]
     assert masses.shape == (2, 2) and (masses > 0).all() and (masses < 1).all()
 
 
 @pytest.mark.parametrize('text', ['{', '[1]', '"no"', '{"tokenize": true}', '[' * 9999])
-def test_bad_options_of_the_template_are_refused(folders: Any, text: str) -> None:
+def test_bad_options_of_the_template_are_refused(folder: Any, text: str) -> None:
     with pytest.raises(InputError, match=r'template_options.*enable_thinking'):
-        chat_of(Settings(model=str(folders['llava']), device='cpu', template_options=text))
+        chat_of(Settings(model=str(folder), device='cpu', template_options=text))
 
 
 # Replies ---------------------------------------------------------------------------------------
@@ -422,8 +387,8 @@ def test_all_spellings_of_yes_and_no_are_counted(llava: LocalModel) -> None:
 
 
 @pytest.mark.parametrize('mechanism', ['packed', 'plain'])
-def test_unknown_is_read_where_it_is_offered(folders: dict[str, Path], mechanism: str) -> None:
-    model = chat_of(Settings(model=str(folders['llava']), device='cpu', mechanism=mechanism))
+def test_unknown_is_read_where_it_is_offered(folder: Path, mechanism: str) -> None:
+    model = chat_of(Settings(model=str(folder), device='cpu', mechanism=mechanism))
     asked = request(prompt=replace(PROMPT, unknown=True))
     # No token of this small vocabulary begins the word: then nobody knows how likely it is.
     assert model._unknown == ()
@@ -520,7 +485,7 @@ def test_free_text_says_whether_it_was_cut_off(llava: LocalModel, monkeypatch: A
     assert cut.truncated
     model = llava
     first = model._tokenizer(cut.text)['input_ids']
-    inputs = model._inputs(model._render('', ['Go.', None]), [model._picture(picture())])
+    inputs = model._inputs(model._prompts.render('', ['Go.', None]), [model._picture(picture())])
     whole = model._engine.generate(inputs, 6, set()).tokens
     assert first and len(whole) == 6
     monkeypatch.setattr(model, '_stop', frozenset({whole[3]}))
@@ -537,7 +502,7 @@ def test_usage_counts_replies_and_tokens(llava: LocalModel) -> None:
     ask_all(llava, request(picture(40)))
     scored = llava.usage - before
     assert scored.requests == 4 and scored.completion_tokens == 0
-    one, = (llava._inputs(''.join(llava._frame(PROMPT)),
+    one, = (llava._inputs(''.join(llava._prompts.split(PROMPT)),
                           [llava._picture(picture())])['input_ids'],)
     assert one.shape[1] < scored.prompt_tokens < 4 * one.shape[1]  # the image counts once
     ask_one(llava, Generate('', ('Go.', picture()), 6))
@@ -563,8 +528,8 @@ def test_threads_do_not_disturb_each_other(llava: LocalModel) -> None:
         same(got[seed], replies)
 
 
-def test_large_images_are_made_smaller(folders: Any) -> None:
-    backend = chat_of(Settings(model=str(folders['llava']), device='cpu', max_image_pixels=1000))
+def test_large_images_are_made_smaller(folder: Any) -> None:
+    backend = chat_of(Settings(model=str(folder), device='cpu', max_image_pixels=1000))
     small = backend._picture(picture(0, 100, 400))
     assert 900 < small.width * small.height <= 1000
     assert small.width / small.height == pytest.approx(4.0, rel=0.1)
@@ -573,8 +538,8 @@ def test_large_images_are_made_smaller(folders: Any) -> None:
 
 # Settings and failures -------------------------------------------------------------------------
 
-def test_chosen_by_name(folders: Any) -> None:
-    made = make_backend('transformers', {'model': str(folders['llava']), 'device': 'cpu',
+def test_chosen_by_name(folder: Any) -> None:
+    made = make_backend('transformers', {'model': str(folder), 'device': 'cpu',
                                          'dtype': 'bfloat16', 'threads': 1})
     name, _, kind = made.name.partition(' ')
     assert name.startswith('llava@') and len(name) == 27 and kind == 'bfloat16'
@@ -584,21 +549,21 @@ def test_chosen_by_name(folders: Any) -> None:
     assert all(reply.p_yes is not None and 0.0 <= reply.p_yes <= 1.0 for reply in replies)
 
 
-def test_identity_follows_the_weights(folders: Any, tmp_path: Path) -> None:
+def test_identity_follows_the_weights(folder: Any, tmp_path: Path) -> None:
     other = tiny_models.make_tiny_vlm(tmp_path / 'llava', seed=1)
-    names = {local_models.folder_identity('x', folder, 'model')
-             for folder in (folders['llava'], other)}
+    names = {_model_identity.folder_identity('x', folder, 'model')
+             for folder in (folder, other)}
     assert len(names) == 2 and {name.partition('@')[0] for name in names} == {'llava'}
 
 
 def test_large_files_are_hashed_in_samples(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(local_models, '_WHOLE_FILE', 1000)
-    monkeypatch.setattr(local_models, '_SAMPLE', 10)
+    monkeypatch.setattr(_model_identity, '_WHOLE_FILE', 1000)
+    monkeypatch.setattr(_model_identity, '_SAMPLE', 10)
     (tmp_path / 'config.json').write_text('{}')
 
     def identity(content: bytes) -> str:
         (tmp_path / 'model.safetensors').write_bytes(content)
-        return local_models.folder_identity('x', tmp_path, 'model')
+        return _model_identity.folder_identity('x', tmp_path, 'model')
 
     zeros = bytes(5000)
     assert identity(zeros) == identity(zeros)
@@ -611,34 +576,34 @@ def test_hub_names_carry_their_commit() -> None:
         class config:  # noqa: N801
             _commit_hash = 'cc594898137f460bfe9f0759e9844b3ce807cfb5'
 
-    named = Settings('Qwen/Qwen2.5-VL-7B-Instruct', dtype='float16', quantisation='4bit')
-    identity = local_models._hub_identity(named, Model)
-    assert identity == 'Qwen/Qwen2.5-VL-7B-Instruct@cc594898137f'
-    name = local_models._with_arithmetic
-    assert name(identity, named, 'float16') == f'{identity} float16 4bit'
-    assert name(identity, Settings('x'), 'bfloat16') == f'{identity} bfloat16'  # auto, on a GPU
-    assert name(identity, Settings('x', dtype='float32'), 'float32') == identity
-    assert name(identity, Settings('x', max_image_pixels=400), 'float32') == (
-        f'{identity} max_image_pixels=400')
+    name = 'Qwen/Qwen2.5-VL-7B-Instruct'
+    identity = _model_identity.hub_identity(name, '', Model)
+    assert identity == f'{name}@cc594898137f'
+    named = _model_identity.with_arithmetic
+    assert named(identity, 'float16', '4bit', 0, {}) == f'{identity} float16 4bit'
+    assert named(identity, 'bfloat16', 'none', 0, {}) == f'{identity} bfloat16'
+    assert named(identity, 'float32', 'none', 0, {}) == identity
+    assert named(identity, 'float32', 'none', 400, {'a': 1}) == (
+        f'{identity} max_image_pixels=400 template_options={{"a":1}}')
 
 
 @pytest.mark.parametrize('file', ['config.json', 'tokenizer.json', 'tokenizer_config.json',
                                   'processor_config.json', 'chat_template.jinja', 'code.py'])
-def test_identity_follows_the_other_files(folders: Any, tmp_path: Path, file: str) -> None:
-    folder = with_template(folders['llava'], tmp_path / 'm', NO_SYSTEM)
-    before = local_models.files_hash(folder)
+def test_identity_follows_the_other_files(folder: Any, tmp_path: Path, file: str) -> None:
+    folder = with_template(folder, tmp_path / 'm', NO_SYSTEM)
+    before = _model_identity.files_hash(folder)
     (folder / 'README.md').write_text('about')
-    assert local_models.files_hash(folder) == before and len(before) == 8
+    assert _model_identity.files_hash(folder) == before and len(before) == 8
     content = (folder / file).read_text() if (folder / file).exists() else ''
     (folder / file).write_text(content + ' ')
-    assert local_models.files_hash(folder) != before
+    assert _model_identity.files_hash(folder) != before
     assert chat_of(Settings(model=str(folder), device='cpu')).name.endswith(
-        f'+{local_models.files_hash(folder)}')
+        f'+{_model_identity.files_hash(folder)}')
 
 
-def test_a_mechanism_can_be_asked_for(folders: Any) -> None:
+def test_a_mechanism_can_be_asked_for(folder: Any) -> None:
     for mechanism in ('lazy', 'expand', 'plain'):
-        backend = chat_of(Settings(model=str(folders['llava']), device='cpu',
+        backend = chat_of(Settings(model=str(folder), device='cpu',
                                    mechanism=mechanism))
         assert backend.mechanism == mechanism
         same(ask_all(backend, request()), one_by_one(backend, request()))
@@ -673,11 +638,11 @@ def test_speed_is_no_part_of_a_runs_identity() -> None:
     ({'quantisation': '4bit'}, 'pip install bitsandbytes|needs a CUDA GPU'),
     ({'attention': 'flash_attention_2'}, 'pip install flash-attn'),
 ])
-def test_what_is_missing_is_named_with_its_remedy(folders: Any, monkeypatch: Any,
+def test_what_is_missing_is_named_with_its_remedy(folder: Any, monkeypatch: Any,
                                                   values: dict[str, Any], reason: str) -> None:
-    monkeypatch.setattr(local_models.importlib.util, 'find_spec', lambda name: None)
+    monkeypatch.setattr(_model_loading, 'can_import', lambda library: False)
     monkeypatch.setattr(torch.cuda, 'is_available', lambda: False)
-    settings = {'model': str(folders['llava']), 'device': 'cpu', **values}
+    settings = {'model': str(folder), 'device': 'cpu', **values}
     with pytest.raises(BackendError, match=reason) as caught:
         make_backend('transformers', settings)
     assert str(caught.value).startswith('transformers: ')
@@ -696,47 +661,16 @@ def test_a_model_that_cannot_be_fetched_is_reported(monkeypatch: Any, error: Exc
     def fails(*args: Any, **kwargs: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(transformers.AutoProcessor, 'from_pretrained', fails)
+    monkeypatch.setattr(_model_loading, 'load_processor', fails)
     with pytest.raises(BackendError, match=remedy) as caught:
         make_backend('transformers', {'model': 'somebody/something', 'device': 'cpu'})
     assert 'somebody/something' in str(caught.value)
 
 
-@pytest.mark.parametrize('family', tiny_models.VIDEO_FAMILIES)
-def test_processors_that_take_videos_too_prepare_pictures(tmp_path: Path, family: str) -> None:
-    tiny_models.write_video_processor(tmp_path, family)
-    processor = local_models.load_processor(str(tmp_path))
-    said = processor.apply_chat_template([{'role': 'user', 'content': [
-        {'type': 'image'}, {'type': 'text', 'text': 'Is it clear?'}]}], add_generation_prompt=True)
-    inputs = processor(text=[said], images=[Image.fromarray(picture())], return_tensors='pt')
-    assert inputs['pixel_values'].numel() and inputs['input_ids'].numel()
-
-
-def test_a_torchvision_that_does_not_fit_is_done_without(folders: Any, tmp_path: Path) -> None:
-    """One built for another torch is installed, and fails when it is imported."""
-    (tmp_path / 'torchvision').mkdir()
-    (tmp_path / 'torchvision' / '__init__.py').write_text(
-        "raise RuntimeError('operator torchvision::nms does not exist')")
-    (tmp_path / 'torchvision-0.99.0.dist-info').mkdir()
-    (tmp_path / 'torchvision-0.99.0.dist-info' / 'METADATA').write_text(
-        'Metadata-Version: 2.1\nName: torchvision\nVersion: 0.99.0\n')
-    program = (
-        'import sys; from sightplan.vlm.api import make_backend\n'
-        "for name, options in (('transformers', {'model': sys.argv[1], 'device': 'cpu'}),"
-        " ('embedded', {})):\n"
-        '    print(make_backend(name, options).name)\n')
-    done = subprocess.run(
-        [sys.executable, '-c', program, str(folders['llava'])], capture_output=True, text=True,
-        env={**os.environ, 'PYTHONPATH': f'{tmp_path}:{os.environ.get("PYTHONPATH", "")}'},
-        check=False)
-    assert done.returncode == 0 and len(done.stdout.splitlines()) == 2, done.stderr
-    assert 'torchvision::nms does not exist' in done.stderr, 'it is said once'
-
-
-def test_a_missing_library_is_named(folders: Any, monkeypatch: Any) -> None:
+def test_a_missing_library_is_named(folder: Any, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, 'transformers', None)
     with pytest.raises(BackendError, match=r'pip install .sightplan_models\[torch\]'):
-        chat_of(Settings(model=str(folders['llava'])))
+        chat_of(Settings(model=str(folder)))
 
 
 def test_a_folder_of_another_kind_of_model_is_refused(tmp_path: Path) -> None:
@@ -747,23 +681,23 @@ def test_a_folder_of_another_kind_of_model_is_refused(tmp_path: Path) -> None:
         chat_of(Settings(model=str(tmp_path), device='cpu'))
 
 
-def test_a_tokenizer_without_yes_and_no_is_refused(folders: Any, monkeypatch: Any) -> None:
+def test_a_tokenizer_without_yes_and_no_is_refused(folder: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(transformers.PreTrainedTokenizerFast, 'get_vocab', lambda self: {'x': 9})
     with pytest.raises(BackendError, match='yes and no'):
-        chat_of(Settings(model=str(folders['llava']), device='cpu'))
+        chat_of(Settings(model=str(folder), device='cpu'))
 
 
-def test_remote_code_is_off_unless_asked_for(folders: Any, monkeypatch: Any) -> None:
+def test_remote_code_is_off_unless_asked_for(folder: Any, monkeypatch: Any) -> None:
     asked = []
-    whole = transformers.AutoProcessor.from_pretrained
 
-    def noted(name: str, **kwargs: Any) -> Any:
-        asked.append((kwargs['trust_remote_code'], kwargs['local_files_only']))
-        return whole(name, **kwargs)
+    def noted(name: str, pixels: str, **source: Any) -> Any:
+        asked.append((source['trust_remote_code'], source['local_files_only']))
+        raise OSError('no processor')
 
-    monkeypatch.setattr(transformers.AutoProcessor, 'from_pretrained', noted)
-    chat_of(Settings(model=str(folders['llava']), device='cpu'))
-    chat_of(Settings(model=str(folders['llava']), device='cpu', trust_remote_code=True))
+    monkeypatch.setattr(_model_loading, 'load_processor', noted)
+    for more in ({}, {'trust_remote_code': True}):
+        with pytest.raises(BackendError, match='no processor'):
+            chat_of(Settings(model=str(folder), device='cpu', **more))
     assert asked == [(False, True), (True, True)]
 
 

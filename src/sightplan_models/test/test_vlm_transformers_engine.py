@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -59,8 +60,19 @@ def gap(got: Any, name: str) -> float:
     return engine_module._gap(got, reference(name))
 
 
-CASES = [(name, mechanism) for name in ATTENTION_ONLY for mechanism in ('packed', 'lazy')] + [
-    (name, 'expand') for name in ARCHITECTURES]
+FAST = ('qwen2_5_vl', 'gemma3', 'llava', 'lfm2_vl')
+"""Architectures for the fast part of the tests: positions of its own, sliding windows and token
+types, neither, and layers that are no attention. The other ones are tested in the slow part."""
+
+
+def cases(pairs: Iterable[tuple[str, ...]]) -> list[Any]:
+    """Parameters that begin with an architecture; those of the other architectures are slow."""
+    return [pytest.param(*pair, marks=[] if pair[0] in FAST else [pytest.mark.slow])
+            for pair in pairs]
+
+
+CASES = cases([*((name, mechanism) for name in ATTENTION_ONLY for mechanism in ('packed', 'lazy')),
+               *((name, 'expand') for name in ARCHITECTURES)])
 
 
 @pytest.mark.parametrize(('name', 'mechanism'), CASES)
@@ -72,7 +84,7 @@ def test_shared_equals_one_prompt_at_a_time(name: str, mechanism: str) -> None:
     assert gap(engine._all_logits(moved, suffixes()), name) > 20 * TOLERANCE
 
 
-@pytest.mark.parametrize('name', ARCHITECTURES)
+@pytest.mark.parametrize('name', cases((name,) for name in ARCHITECTURES))
 def test_the_choice_is_the_fastest_that_is_right(name: str) -> None:
     engine = SharedPrefix(tiny(name).model)
     expected = 'expand' if name in HYBRIDS else 'packed'
@@ -338,7 +350,7 @@ def test_a_deadline_ends_a_text_in_the_middle(monkeypatch: Any) -> None:
     assert now[0] < 40.0
 
 
-LIMIT = 12
+LIMIT = 8
 
 
 @cache
@@ -358,8 +370,10 @@ def written(name: str) -> tuple[list[list[int]], set[int]]:
 
 
 @pytest.mark.parametrize(('name', 'mechanism'), [
-    *((name, 'packed') for name in ATTENTION_ONLY), ('qwen3_vl', 'lazy'), ('gemma3', 'lazy'),
-    *((name, 'expand') for name in HYBRIDS), ('llava', 'plain'), ('paligemma', 'plain')])
+    *cases([*((name, 'packed') for name in ATTENTION_ONLY), ('qwen3_vl', 'lazy'),
+            ('gemma3', 'lazy'), ('qwen3_5', 'expand'), ('llava', 'plain'),
+            ('paligemma', 'plain')]),
+    pytest.param('lfm2_vl', 'expand', marks=pytest.mark.slow)])
 def test_texts_written_together_equal_those_written_alone(name: str, mechanism: str) -> None:
     engine = SharedPrefix(tiny(name).model, mechanism)
     prefix = engine.encode(tiny(name).inputs)
@@ -370,17 +384,25 @@ def test_texts_written_together_equal_those_written_alone(name: str, mechanism: 
     assert all(text.finished == (text.tokens[-1] in stop) for text in texts)
 
 
+@cache
+def windowed(window: int | None) -> tuple[Tiny, list[tuple[int, ...]]]:
+    """A model whose configuration names a window, and its texts, one prompt at a time."""
+    small = tiny_models.mistral3(window=window)
+    engine = SharedPrefix(small.model, 'plain')
+    return small, [text.tokens for text in engine.decode(
+        engine.encode(small.inputs), suffixes(5), LIMIT, set())]
+
+
 @pytest.mark.parametrize(('mechanism', 'window'), [
-    ('packed', None), ('packed', 40), ('packed', 400), ('lazy', 40), ('expand', 40)])
+    ('packed', 40), ('lazy', 40), ('expand', 40),
+    pytest.param('packed', None, marks=pytest.mark.slow),
+    pytest.param('packed', 400, marks=pytest.mark.slow)])
 def test_texts_within_a_window_that_the_configuration_leaves_open(mechanism: str,
                                                                   window: int | None) -> None:
     """Gaps after short questions must not count as tokens of the window."""
-    small = tiny_models.mistral3(window=window)
+    small, alone = windowed(window)
     engine = SharedPrefix(small.model, mechanism)
-    prefix = engine.encode(small.inputs)
-    alone = [engine.generate(engine.joined(small.inputs, s), 24, set()).tokens
-             for s in suffixes(7)]
-    texts = engine.decode(prefix, suffixes(7), 24, set())
+    texts = engine.decode(engine.encode(small.inputs), suffixes(5), LIMIT, set())
     assert [text.tokens for text in texts] == alone
 
 

@@ -6,8 +6,6 @@ whole model folder (weights, tokenizer, image processor, chat template) that the
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +15,7 @@ import torch
 import transformers as hf
 from torch import Tensor
 
-from sightplan.model import BARE
+from sightplan.model.query import ask_plainly
 
 VOCABULARY = 320
 IMAGE = 300
@@ -287,7 +285,7 @@ _SAYINGS = ('Is the red block on top of the blue block? Yes No yes no YES NO',
             '<explanation>It stands there.</explanation>\n<answer>yes</answer>')
 
 
-def _tokenizer(special: list[str], **more: Any) -> Any:
+def _tokenizer(special: list[str]) -> Any:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -298,156 +296,40 @@ def _tokenizer(special: list[str], **more: Any) -> Any:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
     return hf.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token='<pad>', unk_token='<unk>', bos_token='<s>',
-        eos_token='<|im_end|>', padding_side='left',
-        **{'additional_special_tokens': special[4:], **more})
+        eos_token='<|im_end|>', padding_side='left', additional_special_tokens=special[4:])
 
 
-def _small_text(tokenizer: Any, **more: Any) -> dict[str, Any]:
+def small_text(tokenizer: Any, **more: Any) -> dict[str, Any]:
+    """Settings of a small language model for a tokenizer."""
     return {**_TEXT, 'num_hidden_layers': 2, 'vocab_size': len(tokenizer),
             'pad_token_id': tokenizer.pad_token_id, 'bos_token_id': tokenizer.bos_token_id,
             'eos_token_id': tokenizer.eos_token_id, **more}
 
 
-def _pil(name: str) -> Any:
-    """A PIL image processor class; its module carries the family's name in lower case."""
-    family = name.lower()
-    module = __import__(f'transformers.models.{family}.image_processing_pil_{family}',
-                        fromlist=['x'])
-    return getattr(module, f'{name}ImageProcessorPil')
-
-
-def _llava_parts(channels: int = 3) -> tuple[Any, Any]:
+def _llava_parts(channels: int) -> tuple[Any, Any]:
+    from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
     tokenizer = _tokenizer(['<image>'])
     processor = hf.LlavaProcessor(
-        image_processor=_pil('Siglip')(size={'height': 32, 'width': 32}), tokenizer=tokenizer,
-        patch_size=4, vision_feature_select_strategy='full', image_token='<image>',
-        num_additional_image_tokens=0, chat_template=_CHAT.replace('IMAGE', '<image>\n'))
+        image_processor=SiglipImageProcessorPil(size={'height': 32, 'width': 32}),
+        tokenizer=tokenizer, patch_size=4, vision_feature_select_strategy='full',
+        image_token='<image>', num_additional_image_tokens=0,
+        chat_template=_CHAT.replace('IMAGE', '<image>\n'))
     model = hf.LlavaForConditionalGeneration(hf.LlavaConfig(
         vision_config=_siglip(num_channels=channels),
-        text_config=hf.LlamaConfig(**_small_text(tokenizer)),
+        text_config=hf.LlamaConfig(**small_text(tokenizer)),
         image_token_index=tokenizer.convert_tokens_to_ids('<image>'),
         vision_feature_select_strategy='full', vision_feature_layer=-1))
     return processor, model
 
 
-def _idefics3_parts() -> tuple[Any, Any]:
-    tokenizer = _tokenizer(['<image>', '<fake_token_around_image>', '<global-img>',
-                            '<end_of_utterance>'])
-    processor = hf.Idefics3Processor(
-        image_processor=_pil('Idefics3')(
-            size={'longest_edge': 64}, max_image_size={'longest_edge': 32},
-            do_image_splitting=True),
-        tokenizer=tokenizer, image_seq_len=4, chat_template=_CHAT.replace('IMAGE', '<image>'))
-    model = hf.Idefics3ForConditionalGeneration(hf.Idefics3Config(
-        vision_config={**_VISION, 'image_size': 32, 'patch_size': 4},
-        text_config=hf.LlamaConfig(**_small_text(tokenizer)), scale_factor=4,
-        image_token_id=tokenizer.convert_tokens_to_ids('<image>')))
-    return processor, model
-
-
-def _gemma3_parts() -> tuple[Any, Any]:
-    special = ['<start_of_image>', '<end_of_image>', '<image_soft_token>']
-    tokenizer = _tokenizer(special, additional_special_tokens=None, extra_special_tokens={
-        'boi_token': special[0], 'eoi_token': special[1], 'image_token': special[2]})
-    processor = hf.Gemma3Processor(
-        image_processor=_pil('Gemma3')(size={'height': 32, 'width': 32}), tokenizer=tokenizer,
-        image_seq_length=16, chat_template=_CHAT.replace('IMAGE', '<start_of_image>'))
-    start, end, soft = map(tokenizer.convert_tokens_to_ids, special)
-    model = hf.Gemma3ForConditionalGeneration(hf.Gemma3Config(
-        vision_config=_siglip(), text_config=hf.Gemma3TextConfig(**_small_text(
-            tokenizer, head_dim=16, query_pre_attn_scalar=16, sliding_window=24,
-            layer_types=['sliding_attention', 'full_attention'])),
-        mm_tokens_per_image=16, image_token_index=soft, boi_token_index=start,
-        eoi_token_index=end))
-    return processor, model
-
-
-_VIDEO_FAMILIES: dict[str, tuple[list[str], dict[str, Any], dict[str, Any]]] = {
-    'Qwen2_5_VL': (
-        ['<|vision_start|>', '<|vision_end|>', '<|image_pad|>', '<|video_pad|>'],
-        {'image_processor_type': 'Qwen2VLImageProcessor', 'patch_size': 14, 'merge_size': 2}, {}),
-    'Qwen3VL': (
-        ['<|vision_start|>', '<|vision_end|>', '<|image_pad|>', '<|video_pad|>'],
-        {'image_processor_type': 'Qwen2VLImageProcessorFast', 'patch_size': 14, 'merge_size': 2},
-        {}),
-    'SmolVLM': (
-        ['<image>', '<fake_token_around_image>', '<global-img>', '<end_of_utterance>'],
-        {'image_processor_type': 'SmolVLMImageProcessor', 'size': {'longest_edge': 64},
-         'max_image_size': {'longest_edge': 32}}, {'image_seq_len': 4}),
-    'InternVL': (
-        ['<IMG_CONTEXT>', '<img>', '</img>', '<video>'],
-        {'image_processor_type': 'GotOcr2ImageProcessorFast', 'size': {'height': 32, 'width': 32}},
-        {'image_seq_length': 16}),
-    'LlavaOnevision': (
-        ['<image>', '<video>'],
-        {'image_processor_type': 'LlavaOnevisionImageProcessor',
-         'size': {'height': 32, 'width': 32}},
-        {'num_image_tokens': 64, 'vision_feature_select_strategy': 'full'})}
-"""Processors that take videos, too: special tokens, and what their files say."""
-_VIDEO_PROCESSORS = {'Qwen2_5_VL': 'Qwen2VLVideoProcessor'}
-VIDEO_FAMILIES = tuple(_VIDEO_FAMILIES)
-
-
-def write_video_processor(folder: Path, family: str) -> Any:
-    """Write the files of a processor that takes videos, too, as they lie on a hub.
-
-    Transformers cannot write them itself: without torchvision it makes no such processor.
-
-    Returns:
-        the tokenizer.
-    """
-    special, pictures, whole = _VIDEO_FAMILIES[family]
-    named = {'processor_class': f'{family}Processor'}
-    more: dict[str, Any] = {}
-    if family == 'InternVL':
-        more = {'additional_special_tokens': None, 'extra_special_tokens': dict(zip(
-            ('context_image_token', 'start_image_token', 'end_image_token', 'video_token'),
-            special, strict=True))}
-    tokenizer = _tokenizer(special, **more)
-    tokenizer.chat_template = _CHAT.replace(
-        'IMAGE', '<|vision_start|><|image_pad|><|vision_end|>' if 'Qwen' in family else special[0])
-    tokenizer.save_pretrained(folder)
-    kind = _VIDEO_PROCESSORS.get(family, f'{family}VideoProcessor')
-    model_type = getattr(hf, f'{family}Config').model_type
-    for name, content in (('preprocessor_config', {**pictures, **named}),
-                          ('processor_config', {**whole, **named}),
-                          ('video_preprocessor_config', {'video_processor_type': kind, **named}),
-                          ('config', {'model_type': model_type})):
-        (folder / f'{name}.json').write_text(json.dumps(content))
-    return tokenizer
-
-
-def make_tiny_qwen(folder: Path) -> Path:
-    """Save a random Qwen2.5-VL to a folder, with its processor as on a hub."""
-    tokenizer = write_video_processor(folder, 'Qwen2_5_VL')
-    start, end, image, video = map(tokenizer.convert_tokens_to_ids, _VIDEO_FAMILIES[
-        'Qwen2_5_VL'][0])
-    config = hf.Qwen2_5_VLConfig(
-        vision_config={'depth': 2, 'hidden_size': 32, 'intermediate_size': 64, 'num_heads': 2,
-                       'patch_size': 14, 'spatial_merge_size': 2, 'temporal_patch_size': 2,
-                       'window_size': 56, 'out_hidden_size': 64, 'fullatt_block_indexes': [1]},
-        text_config=_small_text(tokenizer, rope_parameters=_rope(2, 3, 3)),
-        image_token_id=image, video_token_id=video, vision_start_token_id=start,
-        vision_end_token_id=end)
-    model = randomise(hf.Qwen2_5_VLForConditionalGeneration(config))
-    model.generation_config.eos_token_id = tokenizer.eos_token_id
-    model.save_pretrained(folder)
-    return folder
-
-
-FOLDERS: dict[str, Callable[[], tuple[Any, Any]]] = {
-    'llava': _llava_parts, 'idefics3': _idefics3_parts, 'gemma3': _gemma3_parts}
-"""Families whose processors need no torchvision."""
-
-
-def make_tiny_vlm(folder: Path, family: str = 'llava', seed: int = 0) -> Path:
+def make_tiny_vlm(folder: Path, channels: int = 3, seed: int = 0) -> Path:
     """Save a random model with tokenizer, image processor and chat template to a folder.
 
     Its answers are rubbish, always the same. ``backend: transformers`` loads it by
-    ``{'model': str(folder), 'device': 'cpu'}``. The family ``llava_depth`` sees depth as a fourth
-    channel, which only the backend ``embedded`` gives it.
+    ``{'model': str(folder), 'device': 'cpu'}``. With four ``channels`` it sees depth as the
+    fourth, which only the backend ``embedded`` gives it.
     """
-    processor, model = (_llava_parts(4) if family == 'llava_depth' else FOLDERS[family]())
+    processor, model = _llava_parts(channels)
     randomise(model, seed)
     model.generation_config.eos_token_id = processor.tokenizer.eos_token_id
     model.generation_config.pad_token_id = processor.tokenizer.pad_token_id
@@ -457,12 +339,5 @@ def make_tiny_vlm(folder: Path, family: str = 'llava', seed: int = 0) -> Path:
 
 
 def one_by_one(model, queries):
-    """Answers of a local model, each question with its own copy of the image: the reference.
-
-    ``model`` may be the backend around it, which is a router or has prompts for other kinds.
-    """
-    model = getattr(model, 'main', getattr(model, 'inner', model))
-    prompt = queries[0].prompt if model.traits.prompt else BARE
-    with model._running():
-        return model._plainly(queries[0].observation, prompt, [
-            model._asked(prompt, query.question.text) for query in queries], math.inf)
+    """Answers of a local model, each question with its own copy of the image: the reference."""
+    return ask_plainly(model, queries)

@@ -22,9 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sightplan.commands.frame import DONE, FAILED, Result, add_command
-from sightplan.model import InfrastructureError, SightplanError
-from sightplan.model.settings import NoSettings
+from sightplan.commands.check import Check as Check
+from sightplan.commands.frame import DONE, FAILED, Result, add_command, read_options
+from sightplan.commands.shared_flags import backend_flag, settings_flag
+from sightplan.model import InfrastructureError, InputError, SightplanError
 
 PACKAGES = ('sightplan', 'sightplan_arm', 'sightplan_bringup', 'sightplan_interfaces',
             'sightplan_nodes', 'sightplan_sim')
@@ -46,23 +47,6 @@ DISK_MIB = 2048
 """Room for the bags of some runs."""
 
 _TRIAL_TIMEOUT_S = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The result of a check.
-
-    Attributes:
-        name: what was checked.
-        ok: whether the check passed.
-        detail: what was found.
-        remedy: what to do, or what could be better; '' when there is nothing to do.
-    """
-
-    name: str
-    ok: bool
-    detail: str
-    remedy: str = ''
 
 
 @dataclass(frozen=True, slots=True)
@@ -532,18 +516,46 @@ def run_checks(site: Site | None = None) -> list[Check]:
         return [one for checks in found for one in checks]
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of ``sightplan doctor``."""
+
+    backend: str | None = backend_flag(None, 'check this model instead of the machine: that it '
+                                       'loads, answers and sees pictures')
+    backend_option: tuple[str, ...] = settings_flag('the backend')
+
+
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan doctor``."""
     add_command(
-        subparsers, 'doctor', check_all, 'check the installation and say what to do',
+        subparsers, 'doctor', check_all, 'check the installation, or a model, and say what to do',
         'Check Python, ROS 2, the build, the simulator, the planner, the models, the GPU and the '
-        'machine, and say what to do about what will not work.',
+        'machine, and say what to do about what will not work. With --backend a model is checked '
+        'instead: it is loaded, and asked about plain pictures.',
+        settings=Settings,
+        examples='examples:\n  sightplan doctor\n  sightplan doctor --backend transformers '
+        '--backend-option model=Qwen/Qwen2.5-VL-7B-Instruct\n  sightplan doctor --backend openai '
+        '--backend-option model=NAME --backend-option base_url=http://localhost:8000/v1\n',
         exits='0 all well; 1 something will not work; 2 bad usage')
 
 
-def check_all(settings: NoSettings) -> Result:
-    """Print the results of all checks; return exit code 0 if all passed, else 1."""
-    checks = run_checks()
+def check_all(settings: Settings) -> Result:
+    """Print the results of all checks; return exit code 0 if all passed, else 1.
+
+    Raises:
+        InputError: an unknown backend or option, or a bad value.
+    """
+    measured: dict[str, Any] = {}
+    if settings.backend is not None:
+        from sightplan.commands.doctor_model import check_model as check_backend
+        from sightplan.vlm.api import backend_settings
+        checks, measured = check_backend(settings.backend, read_options(
+            settings.backend_option, type(backend_settings(settings.backend)),
+            '--backend-option'))
+    elif settings.backend_option:
+        raise InputError('--backend-option needs --backend: name the model to check')
+    else:
+        checks = run_checks()
     width = max(len(check.name) for check in checks)
     for check in checks:
         print(f'{"ok  " if check.ok else "FAIL"}  {check.name:{width}}  {check.detail}')
@@ -551,5 +563,5 @@ def check_all(settings: NoSettings) -> Result:
             print(f'{"":{width + 6}}  -> {check.remedy}')
     failed = sum(not check.ok for check in checks)
     print(f'{failed} of {len(checks)} checks failed' if failed else 'all is well')
-    return ({'ok': not failed, 'checks': [dataclasses.asdict(check) for check in checks]},
-            FAILED if failed else DONE)
+    return ({'ok': not failed, 'checks': [dataclasses.asdict(check) for check in checks],
+             **({'measured': measured} if measured else {})}, FAILED if failed else DONE)

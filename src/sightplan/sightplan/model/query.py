@@ -421,6 +421,18 @@ class PictureCheck(Protocol):
 
 
 @runtime_checkable
+class AnswersPlainly(Protocol):
+    """A model that shares work between questions, and can do without, to be compared with."""
+
+    def ask_plainly(self, queries: Sequence[Query[R]]) -> list[R] | None:
+        """Return the replies to yes/no questions about one picture, each asked by itself.
+
+        Returns:
+            Replies in order; None if this model shares nothing (a wrapper around another).
+        """
+
+
+@runtime_checkable
 class HasParts(Protocol):
     """A model that answers different kinds by different models."""
 
@@ -498,6 +510,11 @@ def pictures_lost(model: object) -> str:
 def picture_check(model: object) -> str:
     """Return what was found out about pictures on their way to a model; '' if nothing was."""
     return model.picture_check if isinstance(model, PictureCheck) else ''
+
+
+def ask_plainly(model: object, queries: Sequence[Query[R]]) -> list[R] | None:
+    """Return an ``AnswersPlainly`` model's replies to each question by itself; else None."""
+    return model.ask_plainly(queries) if isinstance(model, AnswersPlainly) else None
 
 
 def close(thing: object) -> None:

@@ -12,9 +12,11 @@ from sightplan.model.query import (
     Deadline,
     Model,
     Query,
+    R,
     Reply,
     Traits,
     ask_in_batches,
+    ask_plainly,
     can_ask,
     carry_over,
     check_pictures,
@@ -90,6 +92,10 @@ class Wrapper:
     def check_pictures(self) -> None:
         """Let the inner model check pictures, if it can; contract in ``PictureCheck``."""
         check_pictures(self.inner)
+
+    def ask_plainly(self, queries: Sequence[Query[R]]) -> list[R] | None:
+        """Ask the inner model each question by itself; contract in ``AnswersPlainly``."""
+        return ask_plainly(self.inner, queries)
 
     def close(self) -> None:
         """Close the inner model."""
@@ -239,6 +245,10 @@ class Router:
     def part_name(self, kind: Kind) -> str:
         """Exact name of what answers a kind; contract in ``HasParts``."""
         return self.part(kind).name
+
+    def ask_plainly(self, queries: Sequence[Query[R]]) -> list[R] | None:
+        """Ask each question by itself; contract in ``AnswersPlainly``."""
+        return ask_plainly(self.part(type(queries[0])), queries)
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Tell the main model that a new episode begins, if it keeps a history."""
