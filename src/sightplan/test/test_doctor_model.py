@@ -54,6 +54,10 @@ class Eyes:
     def pictures_lost(self):
         return self.lost
 
+    @property
+    def picture_check(self):
+        return 'a picture takes more tokens than none'
+
     def check_pictures(self):
         pass
 

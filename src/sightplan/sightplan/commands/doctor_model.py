@@ -42,6 +42,7 @@ from sightplan.model.query import (
     ask_plainly,
     check_pictures,
     close,
+    picture_check,
     pictures_lost,
     traits_of,
 )
@@ -138,7 +139,7 @@ def _asked(model: Model, measured: dict[str, Any]) -> Iterator[Check]:
     verdicts = [[parse_yes_no(reply.text) for reply in batch] for batch in replies]
     yield _readable(every, [verdict for batch in verdicts for verdict in batch])
     yield _probabilities(every, measured)
-    yield _pictures(sights, replies)
+    yield _pictures(sights, replies, picture_check(model))
     yield _right(sights, replies, verdicts, plain, measured)
     yield from _shared(model, sights, replies, measured)
     yield Check('seconds', True, f'{len(sights[0].questions)} questions about the first picture '
@@ -220,16 +221,22 @@ def _probabilities(replies: Sequence[YesNoReply], measured: dict[str, Any]) -> C
                  'switch its thinking off, or use its instruction-tuned version')
 
 
-def _pictures(sights: Sequence[_Sight], replies: Sequence[Sequence[YesNoReply]]) -> Check:
-    """Whether two pictures get different answers to the same questions."""
+def _pictures(sights: Sequence[_Sight], replies: Sequence[Sequence[YesNoReply]],
+              known: str) -> Check:
+    """Whether two pictures get different answers to the same questions.
+
+    ``known`` is what the model itself found out; '' if nothing.
+    """
+    known = f'; {known}' if known else ''
     if [q.text for q in sights[0].questions] != [q.text for q in sights[1].questions]:
-        return Check('pictures', True, 'two pictures of its domain were taken')
+        return Check('pictures', True, f'two pictures of its domain were taken{known}')
     pairs = list(zip(*replies, strict=True))
     gap = max((abs(a.p_yes - b.p_yes) for a, b in pairs
                if a.p_yes is not None and b.p_yes is not None), default=0.0)
     differ = gap > _LEAST_DIFFERENCE or any(a.text != b.text for a, b in pairs)
     return Check('pictures', differ, f'{sights[0].name} and {sights[1].name} get '
-                 f'{"other" if differ else "the same"} answers (P(yes) differs by {gap:.2g})',
+                 f'{"other" if differ else "the same"} answers (P(yes) differs by {gap:.2g})'
+                 f'{known}',
                  '' if differ else 'the pictures do not reach the model: name a vision-language '
                  'model, or start the server such that it takes pictures')
 
