@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sightplan.vlm.replies import without_surrogates
+
 SYSTEM_ROLES = ('auto', 'system', 'developer', 'user')
 """Choices of the setting ``system_role``; with ``user`` the text begins the user's message."""
 SEAM = '\n'
@@ -60,9 +62,11 @@ def messages(prompt: Prompt, system_role: str = 'system',
         numbered: whether "Picture 1:" and so on stands before each picture, where there are
             several, so that a template may move them.
     """
-    own = [prompt.system] if prompt.system and system_role == 'user' else []
-    content = _joined([*own, *(_numbered(prompt.parts) if numbered else prompt.parts)])
-    role = [{'role': system_role, 'content': prompt.system}] if prompt.system and not own else []
+    system = without_surrogates(prompt.system)
+    parts = [without_surrogates(part) if isinstance(part, str) else part for part in prompt.parts]
+    own = [system] if system and system_role == 'user' else []
+    content = _joined([*own, *(_numbered(parts) if numbered else parts)])
+    role = [{'role': system_role, 'content': system}] if system and not own else []
     return [*role, {'role': 'user', 'content': content}]
 
 

@@ -96,6 +96,7 @@ _LOG = logging.getLogger(__name__)
 
 WITHHELD = '(withheld by the content filter)'
 REFUSED = '(refused by the model)'
+NO_ANSWER = '(no answer)'
 _OPEN, _CLOSE = '<answer>', '</answer>'
 _PATIENCE = 3
 """Replies without logprobs before they are given up."""
@@ -166,6 +167,10 @@ class Settings:
                            'it is only bounded', choices=('auto', 'off'))
     answer_tokens: int = param(4, 'Most tokens of an answer without reasoning; 0: as many as the '
                                'prompt allows', low=0)
+    failed_replies: str = param('error', 'What a reply without an answer counts as, after it was '
+                                'asked for again: error (not scored), or unread (an answer that '
+                                'cannot be read, and so wrong, as papers count it)',
+                                choices=('error', 'unread'))
     thinking_tokens: int = param(0, 'Tokens allowed in addition for hidden reasoning, for models '
                                  'that reason before they reply', low=0)
     token_field: str = param('auto', 'Field of the limit of tokens; auto: max_tokens, or the '
@@ -554,6 +559,13 @@ class ServerChat(ModelByKind):
         self._accepted = True
         return await self._with_absent(message, prompt, wanted, deadline)
 
+    def _without_answer(self, why: str) -> _Message:
+        """What a reply without an answer counts as; the one place where a protocol decides it."""
+        if self._settings.failed_replies == 'unread':
+            _LOG.warning('%s; it counts as unread', why)
+            return _Message(NO_ANSWER)
+        return _Message('', failure=why)
+
     def _error(self, message: _Message) -> BackendError:
         """The error of a failed message; before the first one is accepted, all may be refused."""
         refused = message.refused and not self._accepted
@@ -593,8 +605,8 @@ class ServerChat(ModelByKind):
                         _openai_server.Kind.NO_ANSWER, why), attempt, deadline)
                     attempt += 1
                     continue
-                message = _Message('', failure=why) if why else self._read(
-                    reply, dialect, wanted.scored, wanted.reasoning)
+                message = (self._without_answer(why) if why else self._read(
+                    reply, dialect, wanted.scored, wanted.reasoning))
                 return dataclasses.replace(message, prompt_tokens=_openai_server.count(
                     reply.get('usage'), 'prompt_tokens'))
             if reply.code in _FILTERED:
@@ -910,7 +922,8 @@ class ServerChat(ModelByKind):
             return Said(None, failure=str(error))
         if found.refused:
             return Said(None, failure=found.failure)
-        return Said(found.prompt_tokens, '' if found.text in (REFUSED, WITHHELD) else found.text)
+        return Said(found.prompt_tokens, '' if found.text in (REFUSED, WITHHELD, NO_ANSWER)
+                    else found.text)
 
     def _parts(self, parts: Sequence[Part]) -> tuple[str | dict[str, Any], ...]:
         """Texts and images as the protocol wants them; the same image is encoded once.

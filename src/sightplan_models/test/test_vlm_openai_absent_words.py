@@ -178,6 +178,4 @@ def test_llama_cpp_tells_what_is_not_listed(make: Any, tmp_path: Path) -> None:
             {'top_logprobs': 100}, {'top_logprobs': 3}, {'top_logprobs': 3, 'ask_again': 'off'}))
     for name in ('p_yes', 'p_no', 'p_unknown'):
         assert getattr(short, name) == pytest.approx(getattr(whole, name), rel=0.05, abs=LEAST)
-    assert bounded.p_no == pytest.approx(short.p_no, rel=0.05)  # the answer, in its spellings
-    for name in ('p_yes', 'p_unknown'):
-        assert getattr(bounded, name) > getattr(short, name)
+    assert bounded.p_unknown > 2 * short.p_unknown

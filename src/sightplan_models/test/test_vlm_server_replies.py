@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +22,7 @@ from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
 from fake_openai import HANG, FakeServer, Reply, chat, error, has_picture
 from fake_openai import said as texts
 from sightplan import cli
+from sightplan.grounding import parse_yes_no
 from sightplan.model import (
     Atom,
     BackendError,
@@ -28,6 +31,7 @@ from sightplan.model import (
     Observation,
     Question,
     SpendingCapError,
+    Verdict,
 )
 from sightplan.model.query import Deadline, ask_all, ask_one
 from sightplan.queries import YesNo, YesNoReply, yes_no_queries
@@ -35,6 +39,7 @@ from sightplan.queries.choose import Choose
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run, why_useless
 from sightplan.vlm.api import Generate, make_backend
+from sightplan.vlm.replies import without_surrogates
 
 pytest.importorskip('openai')
 
@@ -110,6 +115,13 @@ def test_a_failed_reply_is_asked_for_again_and_then_an_error(
     if tries > 1:
         with FakeServer(first_then(case(name), chat('Yes'))) as server:
             assert ask_all(make(server), questions())[0].text == 'Yes'
+
+
+def test_a_protocol_may_count_a_failed_reply_as_unread(make: Any) -> None:
+    with FakeServer(lambda body, number: case('stop_content_null_reasoning_only')) as server:
+        [reply] = ask_all(make(server, failed_replies='unread'), questions())
+        assert len(server.bodies) == 3, 'it is asked for again all the same'
+    assert parse_yes_no(reply.text) is Verdict.UNPARSED and reply.p_yes is None
 
 
 @pytest.mark.parametrize('reply', [
@@ -307,6 +319,30 @@ def test_half_a_character_does_not_end_ask(make: Any, tmp_path: Path, capsys: An
     assert code == 0 and json.loads(capsys.readouterr().out)['text'].startswith('Yes')
     assert reply.text == 'Yes \ufffd'
     reply.text.encode()
+
+
+@pytest.mark.slow
+def test_ask_reads_and_prints_other_letters_where_the_console_is_ascii(tmp_path: Path) -> None:
+    from PIL import Image
+    picture = tmp_path / 'a.png'
+    Image.new('RGB', (32, 32)).save(picture)
+    ascii_only = {**os.environ, 'PYTHONIOENCODING': 'ascii', 'LC_ALL': 'C', 'PYTHONUTF8': '0',
+                  'PYTHONCOERCECLOCALE': '0'}
+    with FakeServer(lambda body, number: chat('Yes – ✅ é')) as server:
+        for more in ([], ['--json']):
+            done = subprocess.run(
+                ['sightplan', 'ask', str(picture), '--question', 'Est-ce un café?', '--backend',
+                 'openai', '--backend-option', 'model=m', '--backend-option',
+                 f'base_url={server.url}', *more], env=ascii_only, capture_output=True,
+                timeout=240)
+            assert done.returncode == 0 and b'Yes' in done.stdout, done.stderr
+    assert {asked(body) for body in server.bodies} == {'Est-ce un café?'}
+
+
+def test_halves_of_characters_become_what_they_are() -> None:
+    for text, expected in (('a\udcc3\udca9', 'aé'), ('a\ud83d', 'a\ufffd'), ('é✅', 'é✅'),
+                           ('\ud83d\ude00', '😀'), ('a\udcc3', 'a\ufffd')):
+        assert without_surrogates(text) == expected
 
 
 @pytest.mark.parametrize('command', [

@@ -14,8 +14,13 @@ _END = re.compile('</answer>', re.IGNORECASE)
 def without_surrogates(text: str) -> str:
     """A text that can be written: each half of a character that JSON escapes left alone is U+FFFD.
 
-    Two halves that stand together become their character.
+    Two halves that stand together become their character, and so do the bytes that Python keeps
+    as halves of characters where it reads a command line in ASCII.
     """
+    try:
+        return text.encode('utf-8', 'surrogateescape').decode()
+    except UnicodeError:
+        pass
     return text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')
 
 
