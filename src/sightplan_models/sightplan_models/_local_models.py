@@ -79,7 +79,8 @@ class LocalModel(ModelByKind):
 
     def __init__(self, label: str, name: str, model: Any, processor: Any, options: Settings,
                  probe: GroundingPrompt = BARE) -> None:
-        from sightplan_models._shared_prefix import Sampling, SharedPrefix
+        from sightplan_models._shared_prefix import SharedPrefix
+        from sightplan_models._shared_prefix_sampling import Sampling
 
         self._sampling = Sampling(options.temperature, options.top_p, options.top_k,
                                   options.sampling_seed) if options.temperature else None

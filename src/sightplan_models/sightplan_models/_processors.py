@@ -40,6 +40,7 @@ def load_processor(name: str, pixels: str = '', **source: Any) -> Any:
     Raises:
         Exception: whatever transformers raises.
     """
+    hide_unfit_torchvision()
     from transformers import AutoProcessor
 
     if not pixels and can_import('torchvision'):

@@ -37,7 +37,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import hashlib
 import inspect
 import logging
 import math
@@ -52,15 +51,14 @@ from torch import Tensor
 from transformers import (
     DynamicCache,
     GenerationConfig,
-    LogitsProcessor,
     LogitsProcessorList,
-    StoppingCriteria,
     StoppingCriteriaList,
 )
 from transformers.cache_utils import DynamicLayer
 
 from sightplan.model import BackendError, DeadlineError
 from sightplan_models._shared_prefix_cache import widening
+from sightplan_models._shared_prefix_sampling import Sampling, Watch
 from sightplan_models._shared_prefix_trees import Suffix, halves, rows_of, tree_of
 from sightplan_models._vision_windows import VisionWindows
 
@@ -832,7 +830,7 @@ class SharedPrefix:
         """
         whole = self.placed(inputs)
         length = whole['input_ids'].shape[1]
-        watch = _Watch(self, groups, length, done, deadline)
+        watch = Watch(lambda scores: self._read(scores, groups), length, done, deadline)
         _check(deadline, 0, 1)
         self._forget_positions()
         drawn: dict[str, Any] = {'do_sample': False, 'temperature': 1.0, 'top_p': 1.0, 'top_k': 50}
@@ -852,69 +850,6 @@ class SharedPrefix:
         tokens = tuple(ids[0, length:].tolist())
         return Decoded(tokens, tuple(watch.masses),
                        watch.finished or (bool(tokens) and tokens[-1] in stop))
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """Settings of drawing tokens instead of taking the most probable one.
-
-    Attributes:
-        temperature: above 0.
-        top_p: total probability of the tokens that are drawn from; 0 or 1: of all.
-        top_k: most tokens that are drawn from; 0: all.
-        seed: with the request it decides what is drawn.
-    """
-
-    temperature: float
-    top_p: float = 1.0
-    top_k: int = 0
-    seed: int = 0
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The settings as arguments of ``GenerationConfig``."""
-        return {'do_sample': True, 'temperature': self.temperature, 'top_p': self.top_p or 1.0,
-                'top_k': self.top_k}
-
-    @contextlib.contextmanager
-    def seeded(self, inputs: Inputs) -> Iterator[None]:
-        """Draws hang on the seed and the request alone, and disturb no others."""
-        digest = hashlib.sha256(str(self.seed).encode())
-        for name in sorted(inputs):
-            digest.update(inputs[name].detach().cpu().contiguous().float().numpy().tobytes())
-        devices = list(range(torch.cuda.device_count())) if torch.cuda.is_available() else []
-        with torch.random.fork_rng(devices=devices):
-            torch.manual_seed(int.from_bytes(digest.digest()[:6], 'big'))
-            yield
-
-
-class _Watch(StoppingCriteria):  # type: ignore[misc]
-    """Stop ``generate`` at a deadline or where ``done`` says so, and read probabilities."""
-
-    def __init__(self, engine: SharedPrefix, groups: Sequence[Sequence[int]], length: int,
-                 done: Callable[[list[int]], bool] | None, deadline: float) -> None:
-        self.masses: list[tuple[float, ...]] = []
-        self.finished = False
-        self._length = length
-        self._done = done
-        self._deadline = deadline
-        watch = self
-
-        class Reader(LogitsProcessor):  # type: ignore[misc]
-            """Processor that reads the scores and leaves them unchanged."""
-
-            def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-                read = engine._read(scores, groups)[0].tolist()
-                watch.masses.append(tuple(min(1.0, chance) for chance in read[1:]))
-                return scores
-
-        self.reader = Reader()
-
-    def __call__(self, input_ids: Tensor, scores: Any, **kwargs: Any) -> Tensor:
-        if self._done is not None:
-            self.finished = self._done(input_ids[0, self._length:].tolist())
-        over = self.finished or time.monotonic() > self._deadline
-        return torch.full((input_ids.shape[0],), over, dtype=torch.bool, device=input_ids.device)
 
 
 def _gap(a: Tensor, b: Tensor) -> float:
