@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
 
-pytest_plugins = ('browser',)
+pytest_plugins = ('browser', 'compiling')
 
 # Each run draws other examples, so that few at a time search as far in the end; many at once:
 # --hypothesis-profile=thorough
@@ -29,3 +31,18 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+@pytest.fixture(scope='session', autouse=True)
+def _no_waiting_for_disks() -> Iterator[None]:
+    """Leave out ``os.fsync``: tests kill processes, whose writes the kernel keeps, no machines."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, 'fsync', lambda file: None)
+        yield
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file without a slow test when only slow tests are asked for."""
+    if collection_path.suffix != '.py' or not config.option.markexpr.startswith('slow'):
+        return None
+    return None if 'slow' in collection_path.read_text() else True

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+import contextlib
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from sightplan.domains import Domain
 from sightplan.model import InputError, PlanningStatus, PlanningTask, Problem
+
+if TYPE_CHECKING:
+    from sightplan.planning.symbolic import FastDownwardPlanner
 
 PLAN_TIMEOUT_S = 30.0
 
@@ -18,8 +22,9 @@ class _AcceptsByLength(Protocol):
         """Whether a problem fits, given the length of the default planner's plan."""
 
 
-def draw_split(domain: Domain, name: str, count: int = 0, first_seed: int = 0,
-               ) -> tuple[Any, list[tuple[int, Problem]]]:
+def draw_split(
+        domain: Domain, name: str, count: int = 0, first_seed: int = 0,
+        planner: FastDownwardPlanner | None = None) -> tuple[Any, list[tuple[int, Problem]]]:
     """Problems of the kind of a split: the generator's settings, seeds and problems.
 
     Where the split says which lengths of the default planner's plans it ``accepts``, these decide
@@ -30,6 +35,7 @@ def draw_split(domain: Domain, name: str, count: int = 0, first_seed: int = 0,
         name: name of the split.
         count: number of problems; 0: as many as the split has.
         first_seed: first seed to try.
+        planner: the default planner, for several splits to share; without one it is started here.
 
     Raises:
         InputError: the domain has no generator, or that draws no such split, or there are too few
@@ -45,10 +51,10 @@ def draw_split(domain: Domain, name: str, count: int = 0, first_seed: int = 0,
     settings, wanted = split.settings, count or split.count
     if not isinstance(split, _AcceptsByLength):
         return settings, list(domain.generator.generate(domain, settings, wanted, first_seed))
-    with FastDownwardPlanner() as planner:
+    with contextlib.nullcontext(planner) if planner else FastDownwardPlanner() as shared:
         def accept(problem: Problem) -> bool:
             task = PlanningTask(domain.pddl, domain.write_problem(problem))
-            result = planner.plan(task, PLAN_TIMEOUT_S)
+            result = shared.plan(task, PLAN_TIMEOUT_S)
             return (result.status is PlanningStatus.SOLVED
                     and split.accepts(problem, len(result.plan)))
 

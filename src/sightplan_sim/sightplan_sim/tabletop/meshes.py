@@ -97,21 +97,24 @@ def _blended_runs(runs: Sequence[Points2]) -> Iterator[Points2]:
         yield (*low, *run, *high)
 
 
-_FACES = ((0, 1, 2), (1, 2, 0), (2, 0, 1))
+def _cube() -> Mesh:
+    """A cube from -1 to 1; each face has corners of its own."""
+    corners, normals = np.zeros((2, 6, 4, 3))
+    axes = itertools.product(((0, 1, 2), (1, 2, 0), (2, 0, 1)), (-1.0, 1.0))
+    for face, ((x, y, z), side) in enumerate(axes):
+        corners[face, :, x] = np.array((-1, 1, 1, -1)) * side
+        corners[face, :, y] = (-1, -1, 1, 1)
+        corners[face, :, z] = normals[face, :, z] = side
+    starts = 4 * np.arange(6)[:, None, None]
+    triangles = (starts + np.array([(0, 1, 2), (0, 2, 3)])).reshape(-1, 3)
+    return Mesh(corners.reshape(-1, 3), normals.reshape(-1, 3), triangles)
+
+
+_CUBE = _cube()
 
 
 def _box(size: Vec3) -> Mesh:
-    corners, normals = [], []
-    for (x, y, z), side in itertools.product(_FACES, (-1.0, 1.0)):
-        for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1)):
-            corner, normal = np.zeros(3), np.zeros(3)
-            corner[x], corner[y], corner[z] = a * side, b, side
-            normal[z] = side
-            corners.append(corner * size / 2)
-            normals.append(normal)
-    starts = 4 * np.arange(6)[:, None, None]
-    triangles = (starts + np.array([(0, 1, 2), (0, 2, 3)])).reshape(-1, 3)
-    return Mesh(np.array(corners), np.array(normals), triangles)
+    return Mesh(_CUBE.vertices * size / 2, _CUBE.normals, _CUBE.triangles)
 
 
 def _turned(shape: Turned) -> Mesh:

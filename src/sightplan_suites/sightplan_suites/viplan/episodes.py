@@ -11,6 +11,7 @@ from typing import Any
 from sightplan.domains import Domain, load_domain, read_folder
 from sightplan.model import InputError, Problem
 from sightplan.planning.splits import draw_split
+from sightplan.planning.symbolic import FastDownwardPlanner
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_finding import load_suite
 from sightplan.runs.suite_parts import CheckReport
@@ -51,12 +52,13 @@ def generate(out: Path, count: int, seed: int) -> dict[str, Any]:
         raise InputError(f'count = {count}, seed = {seed}: count must be at least 1, and seed at '
                          'least 0')
     written = 0
-    for name, rules in _suite().domains.items():
-        domain = load_domain(name)
-        for split in rules.splits:
-            settings, problems = draw_split(domain, split, count, seed)
-            written += domain.generator.write_folder(domain, out / name / split, settings,
-                                                     problems)
+    with FastDownwardPlanner() as planner:
+        for name, rules in _suite().domains.items():
+            domain = load_domain(name)
+            for split in rules.splits:
+                settings, problems = draw_split(domain, split, count, seed, planner)
+                written += domain.generator.write_folder(domain, out / name / split, settings,
+                                                         problems)
     return {'problems': written}
 
 
