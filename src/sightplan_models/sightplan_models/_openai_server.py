@@ -458,7 +458,9 @@ class Server:
         root = str(self._client.base_url).rstrip('/').removesuffix('/v1')
         try:
             async with asyncio.timeout(min(_ASIDE_S, self._timeout_s)):
-                return await self._client.get(root + path, cast_to=object)
+                # some servers end a connection after an error: the next request would be lost
+                return await self._client.get(root + path, cast_to=object, options={
+                    'headers': {'Connection': 'close'}})
         except (self._openai.OpenAIError, TimeoutError, ValueError):
             return None
 

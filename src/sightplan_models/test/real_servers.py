@@ -40,7 +40,7 @@ class RealServer:
     """A server in a process of its own.
 
     Attributes:
-        kind: ``llama.cpp`` or ``transformers``.
+        kind: ``llama.cpp``, ``transformers``, or ``program`` for another program.
         options: of the kind; see ``_serve_llama_cpp`` and ``_serve_transformers``.
         log: file of what the server prints.
         port: where it listens; kept when it is started again.
@@ -87,7 +87,8 @@ class RealServer:
         """End the process at once, in the middle of whatever it does."""
         if self._process is not None:
             with suppress(ProcessLookupError):
-                self._process.kill()
+                # a program is a child of this process's child
+                (self._process.terminate if self.kind == 'program' else self._process.kill)()
             self._process.wait()
             self._process = None
 
@@ -113,7 +114,8 @@ class RealServer:
 
     def _healthy(self) -> bool:
         try:
-            with urllib.request.urlopen(f'{self.root}/health', timeout=5) as reply:
+            path = self.options.get('path', '/health')
+            with urllib.request.urlopen(self.root + path, timeout=5) as reply:
                 return bool(reply.status == 200)
         except OSError:
             return False
@@ -165,16 +167,29 @@ def _serve_transformers(options: Mapping[str, Any]) -> None:
     main()
 
 
-def _end_with(parent: int) -> None:
+def _serve_program(options: Mapping[str, Any]) -> None:
+    words = [*options['words'], '--port', str(options['port'])]
+    environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
+    process = subprocess.Popen(words, env={**environment, 'OPENAI_API_KEY': 'none'})
+    signal.signal(signal.SIGTERM, lambda *_: process.kill())
+    threading.Thread(target=_end_with, args=(os.getppid(), process), daemon=True).start()
+    sys.exit(process.wait())
+
+
+def _end_with(parent: int, child: subprocess.Popen[bytes] | None = None) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
+    if child is not None:
+        child.kill()
     os._exit(1)
 
 
 def _serve() -> None:
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     kind, options = sys.argv[1], json.loads(sys.argv[2])
-    {'llama.cpp': _serve_llama_cpp, 'transformers': _serve_transformers}[kind](options)
+    if kind != 'program':
+        threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    {'llama.cpp': _serve_llama_cpp, 'transformers': _serve_transformers,
+     'program': _serve_program}[kind](options)
 
 
 if __name__ == '__main__':
