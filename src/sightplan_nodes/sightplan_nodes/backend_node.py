@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,8 @@ from sightplan.model.option_pairs import parse_options
 from sightplan.model.query import (
     Deadline,
     Model,
+    Query,
+    Reply,
     carry_over,
     check_pictures,
     close,
@@ -47,6 +49,7 @@ from sightplan.vlm.api import (
     make_backend,
     resolved_options,
 )
+from sightplan.vlm.per_domain import ModelPerDomain, domain_loader, has_model_per_domain
 from sightplan.vlm.recording import Recorded
 from sightplan_nodes import conversions, qos, query_messages
 from sightplan_nodes.conversions import MESSAGES
@@ -106,6 +109,28 @@ class _Ledger:
             self._send(message)
 
 
+class _ModelPerDomain(ModelPerDomain):
+    """The models of a node by domain; replies of others than the node's own bear their names."""
+
+    @property
+    def name(self) -> str:
+        """Exact name of the model in use."""
+        return self.inner.name
+
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        """Ask the model in use; contract in ``Model``."""
+        replies = self.inner.ask(queries, deadline)
+        if self.inner is self._first:
+            return replies
+        return [reply if reply.model else dataclasses.replace(reply, model=self.inner.name)
+                for reply in replies]
+
+    def close(self) -> None:
+        """Close all models."""
+        for model in self.models:
+            close(model)
+
+
 @dataclass(frozen=True, slots=True)
 class BackendSettings:
     """Parameters of every node that loads a model."""
@@ -131,7 +156,9 @@ class BackendNode(LifecycleNode):
 
     *configure* loads the model, which may take long or fail (the log says why); *activate* opens
     the services, *deactivate* closes them: while a service is there, it answers. Every such node
-    serves ``~/ask`` (Ask), which takes any query that the model answers. The pictures that
+    serves ``~/ask`` (Ask), which takes any query that the model answers. A backend with a model
+    for each domain loads that of a request's ``domain`` when the first request names it, unless
+    the parameter ``backend_options`` chooses one. The pictures that
     requests name are taken from ``camera/image_raw`` and ``camera/image_labelled`` by their stamp,
     depth for a model that needs it from ``camera/depth/image_raw``. The model works in a thread of
     its own, so lifecycle and parameter services answer meanwhile. The parameters ``model``,
@@ -163,6 +190,7 @@ class BackendNode(LifecycleNode):
         self._service_type, self._service_name = service, service_name
         self._offered: list[WorkerService] = []
         self._backend: Model | None = None
+        self._per_domain: ModelPerDomain | None = None
         self._user: Any = None
         self._truth: RosTruth | None = None
         self._episode_id = ''
@@ -262,7 +290,7 @@ class BackendNode(LifecycleNode):
         try:
             self.check_backend(name)
             options = self._options()
-            backend = make_backend(name, options, self._truth_for(name))
+            backend = self._loaded(name, options)
             served = traits_of(backend).domain
             self.subscribe(backend)
             check_pictures(backend)
@@ -291,6 +319,30 @@ class BackendNode(LifecycleNode):
         self.get_logger().info(f'{model} is loaded ({time.monotonic() - started:.1f} s)')
         return TransitionCallbackReturn.SUCCESS
 
+    def _loaded(self, name: str, options: Mapping[str, Any]) -> Model:
+        """Load a backend's model, which changes with the domain of requests if there is a choice.
+
+        Raises:
+            InputError: an unknown backend or option, or the world has no truth for an oracle.
+            BackendError: the model is missing or unfit.
+        """
+        truth = self._truth_for(name)
+        if (truth is not None or not has_model_per_domain(name)
+                or 'domain' in self._given_options()):
+            return make_backend(name, options, truth)
+        self._per_domain = _ModelPerDomain(domain_loader(name, options, make_backend),
+                                           (str(options.get('domain', '')),))
+        return self._per_domain
+
+    def _given_options(self) -> dict[str, Any]:
+        """The options of the backend that the node's parameters give.
+
+        Raises:
+            InputError: they cannot be read; names the remedy.
+        """
+        cls = type(backend_settings(self.settings.backend))
+        return parse_options(self.settings.backend_options, 'backend_options', cls)
+
     def _truth_for(self, backend: str) -> RosTruth | None:
         """Ground truth, for a backend that is an oracle.
 
@@ -313,10 +365,8 @@ class BackendNode(LifecycleNode):
         Raises:
             InputError: they cannot be read; names the remedy.
         """
-        cls = type(backend_settings(self.settings.backend))
-        options = parse_options(self.settings.backend_options, 'backend_options', cls)
         domain = self.domain()
-        return resolved_options(self.settings.backend, options, self.settings.seed,
+        return resolved_options(self.settings.backend, self._given_options(), self.settings.seed,
                                 self.reasoning(), load_domain(domain) if domain else None)
 
     def _show(self, name: str, value: str | list[str], description: str) -> None:
@@ -382,12 +432,16 @@ class BackendNode(LifecycleNode):
              limit_s: float) -> None:
         """Pass queries of any kind on to the model; contract of ``work``."""
         assert self._backend is not None, 'the service is there only while active'
-        deadline = Deadline(limit_s)
+        deadline = Deadline(limit_s, request.keep_going)
         seen = [self.observations.read(one) for one in request.observations]
-        replies = self._backend.ask(
-            query_messages.read_queries(request.queries, seen, self.depth_of), deadline)
-        response.replies = query_messages.write_replies(replies)
+        queries = query_messages.read_queries(request.queries, seen, self.depth_of)
         response.model = messages.text(self._backend.name)
+        try:
+            replies = self._backend.ask(queries, deadline)
+        except SightplanError as error:  # what was answered nevertheless is paid for
+            response.replies = query_messages.write_replies(error.partial)
+            raise
+        response.replies = query_messages.write_replies(replies)
 
     def _answer(self, work: Work, request: Any, response: Any, limit_s: float) -> None:
         backend, user = self._backend, self._user
@@ -398,6 +452,8 @@ class BackendNode(LifecycleNode):
             user.start_episode(request.episode_id, request.split)
             self._memory.give_back()
         before = backend.usage
+        if self._per_domain is not None:
+            self._per_domain.use(getattr(request, 'domain', ''))
         try:
             work(user, request, response, limit_s)
         finally:
@@ -407,5 +463,5 @@ class BackendNode(LifecycleNode):
     def _forget(self) -> None:
         self._ledger.close()
         self.unsubscribe()
-        backend, self._backend, self._user = self._backend, None, None
+        backend, self._backend, self._user, self._per_domain = self._backend, None, None, None
         close(backend)

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan.model.option_pairs import parse_options
+from sightplan.model.ports import Shown
 from sightplan.model.redaction import without_secrets
 from sightplan.records import RunStore, messages
 from sightplan.runs import (
@@ -72,7 +74,7 @@ from sightplan.runs import (
     walk,
     why_useless,
 )
-from sightplan.runs.method_check import warn_of_learned_problems
+from sightplan.runs.method_check import check_shown, warn_of_learned_problems
 from sightplan.runs.suite_finding import sample_suite
 from sightplan_arm.config import ROBOT_HASH
 from sightplan_arm.gate import GateSettings
@@ -369,6 +371,8 @@ class ExperimentNode(Node):
         self._done, self._planned = len(reply.committed), len(plan.items)
         broken: SightplanError | None = None
         begun = False
+        check = (partial(check_shown, settings.backend, settings.method, settings.method_options)
+                 if models else lambda shown: None)
         missing: dict[str, str] = {}  # episodes without a line though others go on, and why
 
         def make(batch: Sequence[EpisodeSpec], _: Callable[[], bool]) -> Sequence[Line]:
@@ -377,7 +381,8 @@ class ExperimentNode(Node):
             self._at = batch[0].id
             try:
                 tell_models()
-                line, error = self._episode(batch[0], plan.domain, wait_for_arm=not begun)
+                line, error = self._episode(batch[0], plan.domain, wait_for_arm=not begun,
+                                            check=check)
                 begun = True
                 self._done += line is not None
             except SightplanError as stopped:
@@ -426,9 +431,13 @@ class ExperimentNode(Node):
                 raise InputError(f'{model.name} replies from the ground truth of a world, and '
                                  'samples have none: choose a model that looks at pictures')
             given = self._readers[names.GROUNDER].read(mine.startup_timeout_s, self._cancelled)
+            options = json.loads(given['backend_settings'])
+            if 'domain' not in parse_options(given['backend_options'],
+                                             f'backend_options of {names.GROUNDER}'):
+                options.pop('domain', None)  # of the node's own model; each sample has its own
             settings = dataclasses.replace(
                 settings, backend=given['backend'], answers=given['answers'],
-                backend_options=json.loads(given['backend_settings']))
+                backend_options=options)
         summary = run(settings, _Watched(self, progress), cancelled=self._cancelled,
                       backend=model)
         error: SightplanError | None = None
@@ -553,12 +562,20 @@ class ExperimentNode(Node):
             time.sleep(0.02)
 
     def _episode(self, spec: EpisodeSpec, domain: Domain, wait_for_arm: bool,
+                 check: Callable[[Shown], None],
                  ) -> tuple[dict[str, Any] | None, SightplanError | None]:
         """Run one episode; returns its committed line, and the error that ended it, if any.
 
         The world is given the whole problem, the agent all but its initial state.
 
+        Args:
+            spec: the episode.
+            domain: its domain.
+            wait_for_arm: whether to wait for a person to re-arm a robot that was stopped.
+            check: raises an InputError if the model cannot work from what the world shows.
+
         Raises:
+            InputError: the model cannot work from what the world shows.
             DeadlineError: world, agent or recorder is silent.
             CancelledError: cancelled.
             StoppedError: the robot was stopped and waits for a person.
@@ -576,6 +593,7 @@ class ExperimentNode(Node):
             reply = self._load_problem(request, self._settings.reset_timeout_s, self._cancelled)
         if BY_CODE.get(reply.error_code) is StoppedError:  # no episode can begin
             raise_error(reply, self._world)
+        check(Shown(reply.no_pictures, reply.describes))
         # What else is wrong, the agent meets as well, when it begins: it goes on record there.
         with contextlib.suppress(queue.Empty):
             while True:

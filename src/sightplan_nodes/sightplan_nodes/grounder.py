@@ -6,7 +6,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,10 @@ from sightplan_interfaces.srv import Ground, Locate, TellApart
 
 from sightplan.agent import answers_only_samples
 from sightplan.grounding import PARSERS, BackendGrounder
-from sightplan.model import Observation, SightplanError, param
+from sightplan.model import Answer, Observation, SightplanError, param
 from sightplan.model.pointer_settings import PointerSettings
-from sightplan.model.query import Model, can_ask
-from sightplan.queries import Detect
+from sightplan.model.query import Deadline, Model, can_ask
+from sightplan.queries import Detect, yes_no_queries
 from sightplan.queries import Locate as LocateQuery
 from sightplan.records import messages
 from sightplan.runs import asks_for_reasons
@@ -117,12 +117,14 @@ class GrounderNode(BackendNode):
         observation = self.observations.read(request.observation)
         questions = query_messages.questions_from_request(request)
         try:
-            answers = user.ground(observation, questions, limit_s,
-                                  query_messages.prompt_from_msg(request.prompt))
+            answers = user.ask(
+                yes_no_queries(observation, questions,
+                               query_messages.prompt_from_msg(request.prompt)),
+                Deadline(limit_s, request.keep_going))
         except SightplanError as error:  # what was answered before it is paid for
             query_messages.fill_answers(response, error.partial)
             raise
-        query_messages.fill_answers(response, answers)
+        query_messages.fill_answers(response, cast(list[Answer], answers))
         response.model, response.image_id = messages.text(user.model), observation.image_id
         response.seconds = time.monotonic() - started
 

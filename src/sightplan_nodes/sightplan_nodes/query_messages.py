@@ -130,11 +130,11 @@ def _with_depth(query: Query[Any], pictures: Mapping[str, Observation],
     return found
 
 
-def write_replies(replies: Sequence[Reply]) -> list[str]:
-    """Replies as JSON."""
+def write_replies(replies: Sequence[Reply | None]) -> list[str]:
+    """Replies as JSON; an empty text for a query that was not answered."""
     hooks: Mapping[Any, codec.Hook] = {
         Atom: str, np.ndarray: lambda array: {codec.ARRAY: _npy(array)}}
-    return [json.dumps(reply.to_json(hooks=hooks)) for reply in replies]
+    return ['' if reply is None else json.dumps(reply.to_json(hooks=hooks)) for reply in replies]
 
 
 def read_replies(written: Sequence[str], queries: Sequence[Query[Any]]) -> list[Reply]:
@@ -143,10 +143,22 @@ def read_replies(written: Sequence[str], queries: Sequence[Query[Any]]) -> list[
     Raises:
         InputError: they are something else, or not one per query.
     """
+    found = partial_replies(written, queries)
+    if None in found:
+        raise InputError(f'query {found.index(None)} of {len(queries)} has no reply')
+    return cast(list[Reply], found)
+
+
+def partial_replies(written: Sequence[str], queries: Sequence[Query[Any]]) -> list[Reply | None]:
+    """The replies that a call that failed had nevertheless; None for other queries.
+
+    Raises:
+        InputError: they are something else, or not one per query.
+    """
     if len(written) != len(queries):
         raise InputError(f'{len(queries)} queries have {len(written)} replies')
     hooks: Mapping[Any, codec.Hook] = {Atom: Atom.parse}
-    return [codec.decode(query.reply_type, _object(one), _from_npy, hooks=hooks)
+    return [codec.decode(query.reply_type, _object(one), _from_npy, hooks=hooks) if one else None
             for query, one in zip(queries, written, strict=True)]
 
 
@@ -349,7 +361,8 @@ def fill_found(response: Any, found: Sequence[Found]) -> Any:
         target=text(thing.target.text), regions=[MESSAGES.region_to_msg(r) for r in thing.regions],
         probability=messages.probability_to_msg(thing.probability), sure=thing.sure,
         unread=text(thing.unread), text=text(thing.text), askings=thing.askings,
-        checks=thing.checks, doubt=text(thing.doubt)) for thing in found]
+        checks=thing.checks, doubt=text(thing.doubt),
+        unknown=[text(word) for word in thing.unknown]) for thing in found]
     return response
 
 
@@ -364,7 +377,7 @@ def found_from_response(response: Any, targets: Sequence[Target]) -> list[Found]
     return [Found(target, tuple(messages.region_from_msg(region) for region in located.regions),
                   messages.probability_from_msg(located.probability), bool(located.sure),
                   located.unread, located.text, int(located.askings), int(located.checks),
-                  response.model, located.doubt)
+                  response.model, located.doubt, tuple(located.unknown))
             for target, located in zip(targets, response.found, strict=True)]
 
 

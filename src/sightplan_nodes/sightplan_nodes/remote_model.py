@@ -7,9 +7,10 @@ then DeadlineError names the node that is silent.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +27,11 @@ from sightplan.model import (
     UnknownImageError,
     Usage,
     dataclass_json,
+    used_between,
 )
 from sightplan.model.query import (
     Deadline,
+    Model,
     Query,
     Reply,
     Rgb,
@@ -37,6 +40,7 @@ from sightplan.model.query import (
     known_kinds,
 )
 from sightplan.records import messages
+from sightplan.vlm.wrapping import Wrapper
 from sightplan_nodes import conversions, query_messages
 from sightplan_nodes.calls import ParameterReader, ServiceCaller, never
 from sightplan_nodes.conversions import MESSAGES
@@ -283,40 +287,78 @@ class RosModel(ModelClient):
 
     def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
         """Reply to queries, in their order; contract in ``Model``."""
-        return ask_in_batches(queries, lambda batch: self._ask_batch(batch, deadline.left_s))
+        return self.ask_about('', queries, deadline)
 
-    def _ask_batch(self, queries: Sequence[Query[Any]], left_s: float | None) -> list[Reply]:
+    def ask_about(self, domain: str, queries: Sequence[Query[Any]], deadline: Deadline,
+                  ) -> list[Reply]:
+        """Reply to queries about a domain, in their order; '' for the node's own domain."""
+        return ask_in_batches(queries, lambda batch: self._ask_batch(domain, batch, deadline))
+
+    def for_domain(self, domain: str) -> Model:
+        """The node's model for a domain; contract in ``ServesDomains``.
+
+        The node loads it now, which may take some seconds.
+        """
+        return _DomainModel(self, domain, self.name_for(domain))
+
+    def name_for(self, domain: str) -> str:
+        """Exact name of the node's model for a domain, which the node loads if it has to.
+
+        Raises:
+            InputError: the node has none.
+            DeadlineError: the node does not reply in time.
+        """
+        return str(self._send(Ask.Request(domain=domain), lambda request, send: None, None).model)
+
+    def _ask_batch(self, domain: str, queries: Sequence[Query[Any]], deadline: Deadline,
+                   ) -> list[Reply]:
+        left_s = deadline.left_s
         if left_s is not None and left_s <= 0.0:
             raise DeadlineError(f'{self.server}: the time limit has passed')
         typed = self._typed.get(type(queries[0]))
         if typed is None:
-            return self._ask_any(queries, left_s)
+            return self._ask_any(domain, queries, deadline)
         conversion, service = typed
         seen = queries[0].observation  # type: ignore[attr-defined]  # see TYPED
 
         def show(request: Any, send: bool) -> None:
             request.observation = self._shown(seen, send)
-        request = conversion.type.Request()
+        request = conversion.type.Request(domain=domain, keep_going=deadline.keep_going)
         conversion.fill(request, queries)
-        self._received = None
-        try:
+        with self._partial(lambda reply: conversion.partial(reply, queries)):
             reply = self._send(request, show, left_s, service)
-        except SightplanError as error:
-            if self._received is not None:
-                with contextlib.suppress(InputError):  # it is no reply to these queries
-                    error.partial = conversion.partial(self._received, queries)
-            raise
-        self._model = reply.model
+        if not domain:
+            self._model = reply.model
         return conversion.replies(reply, queries)
 
-    def _ask_any(self, queries: Sequence[Query[Any]], left_s: float | None) -> list[Reply]:
+    def _ask_any(self, domain: str, queries: Sequence[Query[Any]], deadline: Deadline,
+                 ) -> list[Reply]:
         written, seen = query_messages.write_queries(queries, self._observation_of)
 
         def show(request: Any, send: bool) -> None:
             request.observations = [self._shown(one, send) for one in seen]
-        reply = self._send(Ask.Request(queries=written), show, left_s)
-        self._model = reply.model
+        request = Ask.Request(queries=written, domain=domain, keep_going=deadline.keep_going)
+        with self._partial(lambda reply: query_messages.partial_replies(reply.replies, queries)):
+            reply = self._send(request, show, deadline.left_s)
+        if not domain:
+            self._model = reply.model
         return query_messages.read_replies(reply.replies, queries)
+
+    @contextlib.contextmanager
+    def _partial(self, read: Callable[[Any], list[Reply | None]]) -> Iterator[None]:
+        """Give the error of a call the replies that the node had nevertheless (``partial``).
+
+        Args:
+            read: reads them out of the response.
+        """
+        self._received = None
+        try:
+            yield
+        except SightplanError as error:
+            if self._received is not None:
+                with contextlib.suppress(InputError):  # it is no reply to these queries
+                    error.partial = read(self._received)
+            raise
 
     def _observation_of(self, picture: Rgb) -> Observation:
         """An observation of a picture that a query shows by itself."""
@@ -324,3 +366,44 @@ class RosModel(ModelClient):
         published = self._published(seen.image_id)
         return seen if published is None else Observation(
             picture, published.stamp_ns, published.frame_id)
+
+
+class _DomainModel(Wrapper):
+    """The model that another node has for one domain.
+
+    Its traits name no domain: the node itself refuses questions that its model was not made for.
+    """
+
+    def __init__(self, node: RosModel, domain: str, name: str) -> None:
+        super().__init__(node)
+        self._node, self._domain, self._name = node, domain, name
+        self._usage: Usage | None = None
+
+    @property
+    def traits(self) -> Traits:
+        """Traits of the model."""
+        return dataclasses.replace(self._node.traits, domain='')
+
+    @property
+    def name(self) -> str:
+        """Exact name of the model."""
+        return self._name
+
+    def part_name(self, kind: type[Query[Any]]) -> str:
+        """Exact name of the model; which of its parts answers a kind, only the node knows."""
+        return self._name
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the calls to this model cost; None where nobody counts."""
+        return self._usage
+
+    def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
+        """Reply to queries about the domain; contract in ``Model``."""
+        before = self._node.usage
+        try:
+            return self._node.ask_about(self._domain, queries, deadline)
+        finally:
+            spent = used_between(before, self._node.usage)
+            if spent is not None:
+                self._usage = (self._usage or Usage()) + spent

@@ -35,7 +35,7 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan.model.option_pairs import parse_options
-from sightplan.model.ports import CalibratedWorld, draws_labels
+from sightplan.model.ports import CalibratedWorld, Shown, draws_labels, shown_by
 from sightplan.model.query import close
 from sightplan.records import messages
 from sightplan.runs import make_world
@@ -499,6 +499,10 @@ class SimBridge(WorldNode):
         self._history.append(Moment(stamp_ns, spec.id, world.state(), ''))
         self._hardware.wait_for_picture(stamp_ns, self._settings.reset_timeout_s)
         return lambda: None
+
+    def shown(self) -> Shown:
+        """What the world's observations show; contract in the base class."""
+        return Shown() if self._driven or self._episode is None else shown_by(self._episode.world)
 
     def begin(self) -> Callable[[ResetWorld.Response], None]:
         """Show the world again, now; contract in the base class."""

@@ -23,6 +23,7 @@ from sightplan.model import (
     FeedbackStatus,
     WorldError,
 )
+from sightplan.model.ports import Shown
 from sightplan.records import messages
 from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
@@ -192,10 +193,14 @@ class WorldNode(Node):
         return super().create_subscription(
             msg_type, topic, dropping(self, topic, callback), qos_profile, **options)
 
+    def shown(self) -> Shown:
+        """What observations of the episode that was built show; of a camera: pictures."""
+        return Shown()
+
     async def _load_problem(self, request: LoadProblem.Request,
                             response: LoadProblem.Response) -> LoadProblem.Response:
         return await self._in_time(f'building {request.problem!r}', response,
-                                   lambda: self._load(request))
+                                   lambda: self._load(request, response))
 
     async def _reset(self, request: ResetWorld.Request,
                      response: ResetWorld.Response) -> ResetWorld.Response:
@@ -221,10 +226,13 @@ class WorldNode(Node):
         show()
         return response
 
-    def _load(self, problem: LoadProblem.Request) -> Callable[[], None]:
+    def _load(self, problem: LoadProblem.Request, response: LoadProblem.Response,
+              ) -> Callable[[], None]:
         """Build the world of an episode, in the worker's thread."""
         self._problem, self._built, self.by_agent = self.keep(problem), False, False
         show = self.build(problem)
+        shown = self.shown()
+        response.no_pictures, response.describes = shown.no_pictures, shown.describes
         self._built = True
         return show
 

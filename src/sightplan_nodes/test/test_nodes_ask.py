@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -77,6 +78,17 @@ class Count(Query[CountReply]):
                     lambda reply: CountReply(int(reply.text)))
 
 
+@dataclass(frozen=True, eq=False)
+class Tally(Count):
+    """A kind whose queries go to a model together."""
+
+    kind: ClassVar[str] = 'tally_on_ros'
+
+    @property
+    def together(self) -> object:
+        return 'one batch'
+
+
 class Backend(ModelByKind):
     """Counts, detects, answers and writes."""
 
@@ -86,6 +98,7 @@ class Backend(ModelByKind):
     def __init__(self) -> None:
         self.asked: list[Any] = []
         self.episodes: list[tuple[str, str]] = []
+        self.deadlines: list[Deadline] = []
         self.usage = Usage()
         self.fail: Exception | None = None
         self.may_go_on = threading.Event()
@@ -261,6 +274,30 @@ def test_what_was_answered_before_an_error_comes_with_it(made: Callable[..., Any
         with pytest.raises(type(error)) as caught:
             ask_all(bench.model, queries)
         assert not any(caught.value.partial)
+
+
+def test_a_query_that_fails_need_not_cost_the_others(made: Callable[..., Any]) -> None:
+    seen = Observation(IMAGE, 9)
+    questions = [YesNo(seen, Question(Atom('clear', (name,)), name)) for name in 'rgb']
+    tallies = [Tally(IMAGE, name) for name in 'rgb']
+    for queries, replies in ((questions, [None, YesNoReply('Yes', 0.75, 0.25), None]),
+                             (tallies, [CountReply(3), None, CountReply(0)])):
+        for keep_going in (True, False):
+            error = BackendError('out of memory')
+            error.partial = replies
+            with made() as bench:
+                bench.backend.fail = error
+                bench.backend.ask = partial(_spy, bench.backend, error)
+                with pytest.raises(BackendError) as caught:
+                    ask_all(bench.model, queries, Deadline(LIMIT_S, keep_going))
+                assert bench.backend.deadlines[-1].keep_going is keep_going
+                assert caught.value.partial == replies
+
+
+def _spy(backend: Backend, error: BackendError, queries: list[Query[Any]], deadline: Deadline,
+         ) -> list[Reply]:
+    backend.deadlines.append(deadline)
+    raise error
 
 
 def test_a_deadline_holds(made: Callable[..., Any]) -> None:

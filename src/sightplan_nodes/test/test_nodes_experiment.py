@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode, RunExperiment
 from sightplan_interfaces.srv import (
@@ -84,6 +85,7 @@ class Others:
                                      messages.usage_from_msg(request.spent))),
                 response)[1])
         self.loaded: list[LoadProblem.Request] = []
+        self.shown: dict[str, object] = {}  # of the world's replies
         self.sim.create_service(LoadProblem, '~/load_problem', self._load)
         self.server = ActionServer(self.agent, RunEpisode, '~/run_episode', self._run,
                                    cancel_callback=lambda _: CancelResponse.ACCEPT)
@@ -98,6 +100,8 @@ class Others:
 
     def _load(self, request: LoadProblem.Request, response: LoadProblem.Response):
         self.loaded.append(request)
+        for name, value in self.shown.items():
+            setattr(response, name, value)
         return response
 
     def _start(self, request: StartRun.Request, response: StartRun.Response):
@@ -275,6 +279,28 @@ def test_an_error_of_one_episode_does_not_stop_the_others_but_is_exit_code_1(
     said = capsys.readouterr().err
     assert 'not scored (fell over)' in said
     assert '1 of 3 episodes ended in an error and are not scored' in said
+
+
+@pytest.mark.parametrize(('describes', 'said'), [
+    (False, 'looks at pictures, but this world draws none (world option pictures=none)'),
+    (True, 'cannot answer yes/no questions about a description')])
+def test_a_model_that_would_see_nothing_is_refused_before_the_first_episode(
+        made: Callable, capsys, describes: bool, said: str) -> None:
+    others = Others()
+    others.shown = {'no_pictures': 'pictures=none', 'describes': describes}
+    others.grounder.set_parameters([Parameter('backend', value='embedded'),
+                                    Parameter('backend_settings', value='{}')])
+    with made(others) as (node, _):
+        assert ended(node) == 2
+    assert not others.goals
+    assert said in capsys.readouterr().err
+
+
+def test_a_model_that_needs_no_pictures_is_not_refused(made: Callable) -> None:
+    others = Others()
+    others.shown = {'no_pictures': 'pictures=none'}
+    with made(others) as (node, _):
+        assert ended(node) == 0
 
 
 def test_an_episode_that_another_cancels_is_missing_in_the_end(made: Callable, capsys) -> None:

@@ -405,7 +405,7 @@ REGIONS = st.one_of(
               TEXTS, CHANCES))
 FOUND = st.builds(Found, st.builds(Target, TEXTS), st.lists(REGIONS, max_size=3).map(tuple),
                   CHANCES, st.booleans(), TEXTS, TEXTS, st.integers(0, 99), st.integers(0, 99),
-                  st.just('m'))
+                  st.just('m'), TEXTS, st.lists(TEXTS, max_size=2).map(tuple))
 
 
 @given(st.lists(FOUND, max_size=3))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from sightplan_interfaces.action import RunExperiment
 
 from nodes_testing import eventually, parameters, spinning
 from sightplan.graphs.graph import load_graph
-from sightplan.model import CancelledError, InputError
+from sightplan.model import CancelledError, InputError, Usage
+from sightplan.model.query import Deadline, ModelByKind, Traits, answers
+from sightplan.queries import YesNo, YesNoReply
 from sightplan.records import RunStore
-from sightplan.runs import RunSettings, run
+from sightplan.runs import RunSettings, run, sample_work
 from sightplan.runs.work import Silent
-from sightplan_nodes import names
+from sightplan_nodes import backend_node, names
 from sightplan_nodes.calls import ActionCaller
 from sightplan_nodes.experiment import ExperimentNode, Outcome
 from sightplan_nodes.grounder import GrounderNode
@@ -170,3 +173,52 @@ def test_a_graph_starts_the_grounder_for_a_method_of_samples_and_no_planner() ->
     graph = load_graph(ROOT / 'config' / 'graphs' / 'experiment.yaml')
     wanted = {spec.name for spec in graph.nodes if spec.only_for and spec.wanted_by('ask')}
     assert wanted == {'grounder'}
+
+
+class OfDomain(ModelByKind):
+    """A model of one domain, which names itself in its replies."""
+
+    usage = Usage()
+
+    def __init__(self, domain: str) -> None:
+        self.domain, self.name = domain, f'model of {domain}'
+        self.traits = Traits(prompt=False, domain=domain)
+
+    @answers(YesNo, together=True)
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+        self.usage = self.usage + Usage(len(queries))
+        said = 'Yes' if self.domain == 'blocksworld' else 'No'
+        return [YesNoReply(said, 0.75, 0.25)] * len(queries)
+
+
+@pytest.mark.parametrize('fixed', ['', 'domain=blocksworld'])
+def test_each_sample_is_put_to_the_model_of_its_domain(
+        data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fixed: str) -> None:
+    loaded: list[str] = []
+
+    def make(name: str, options: dict[str, Any], *truth: object) -> OfDomain:
+        loaded.append(options['domain'])
+        return OfDomain(options['domain'])
+    for module in (backend_node, sample_work):
+        monkeypatch.setattr(module, 'make_backend', make)
+    grounder = GrounderNode(parameter_overrides=parameters(
+        backend='embedded', backend_options=fixed, domain='blocksworld'))
+    experiment = ExperimentNode(parameter_overrides=parameters(
+        autostart=False, suite_options=f'data={data}'))
+    settings = RunSettings(suite='predicates', method='ask', out=str(tmp_path / 'ros'))
+    with spinning(grounder, experiment):
+        if fixed:  # that model alone, which refuses questions of other domains by name
+            with pytest.raises(InputError, match='model of blocksworld was made for'):
+                experiment.walk(settings, Silent())
+            return
+        outcome = experiment.walk(settings, Silent())
+    assert sorted(loaded) == ['blocksworld', 'household']
+    here = run(replace(settings, out=str(tmp_path / 'here'), suite_options={'data': str(data)}))
+    assert lines(tmp_path / 'ros') == lines(tmp_path / 'here') != []
+    assert {line['model'] for line in lines(tmp_path / 'ros')} == {
+        'model of blocksworld', 'model of household'}
+    assert outcome.summary['model'] == here['model']
+    assert (RunStore(tmp_path / 'ros').run_info()['identity']
+            == RunStore(tmp_path / 'here').run_info()['identity'])
+    assert sum((line['usage'] or {'requests': 0})['requests'] for line in RunStore(
+        tmp_path / 'ros').lines()) == len(lines(tmp_path / 'ros'))
