@@ -256,20 +256,6 @@ def test_what_a_piece_is():
     assert 58 <= y * 100 <= 62
 
 
-def test_pieces_of_masks():
-    large, small = np.zeros((2, 10, 10), bool)
-    large[2:8, 2:8] = True
-    small[4:6, 4:6] = True
-    pieces = Pieces.of_masks([large, small], (10, 10))
-    assert np.array_equal(pieces.mask(1), small)
-    assert np.array_equal(pieces.mask(0), large & ~small)
-    assert Pieces.of_masks([], (10, 10)).count == 0
-    with pytest.raises(InputError, match='piece 1'):
-        Pieces.of_masks([small, small.copy()[:5]], (10, 10))
-    with pytest.raises(InputError, match='no pixel'):
-        Pieces.of_masks([large, small, small], (10, 10))
-
-
 def test_what_was_cut_is_remembered_by_its_content():
     image, depth = Scene().box(0.0, 0.0, (0.12, 0.12, 0.12), BLUE).seen()
     first = propose_pieces(image, depth, CAMERA)

@@ -35,9 +35,7 @@ from sightplan_suites.paths.preference import (
 from sightplan_suites.paths.reasons import reason
 from sightplan_suites.paths.scenarios import Scenario
 from sightplan_suites.paths.wish_scores import (
-    model_asker,
     noisy_asker,
-    score_choices,
     score_wishes,
 )
 from sightplan_suites.paths.wishes import (
@@ -469,20 +467,3 @@ def test_scores_of_a_simulated_model():
     silent = score_wishes(noisy_asker(0.0, 0.0, unparsed=1.0), TASKS, paraphrases=False)
     assert silent.texts == 2 and silent.log_score == pytest.approx(
         (10 * math.log(0.5) + 4 * math.log(0.25)) / 14, abs=0.11)
-    assert score_wishes(model_asker(Reader(SHORT)), TASKS).vectors == 2
-
-
-def test_scores_of_choices():
-    short = Descriptors(1, 1, 1, 100.0, 0.0, 0, 0.0)
-    long, wide = (dataclasses.replace(short, path_length=200.0),
-                  dataclasses.replace(short, minimum_clearance=9.0))
-    pairs = [(short, long), (long, short), (short, short), (wide, short)]
-    # Two texts want to be quick, about two labelled pairs each; one to be safe, about one.
-    right = score_choices(noisy_asker(0.0, 0.0), TASKS, pairs)
-    assert (right.choices, right.right, right.by_vector) == (5, 5.0, 5.0)
-    assert right.log_score > -0.05
-    silent = score_choices(noisy_asker(0.0, 0.0, unparsed=1.0), TASKS, pairs)
-    assert (silent.right, silent.by_vector) == (2.5, 2.5)
-    assert silent.log_score == pytest.approx(math.log(0.5))
-    with pytest.raises(InputError, match='none has a label'):
-        score_choices(noisy_asker(0.0, 0.0), TASKS, pairs[2:3])

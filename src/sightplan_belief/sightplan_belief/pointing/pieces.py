@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,30 +41,6 @@ class Pieces:
     """
 
     labels: NDArray[np.int32]
-
-    @classmethod
-    def of_masks(cls, masks: Sequence[Mask], shape: tuple[int, int]) -> Pieces:
-        """Make pieces from masks; a pixel of several masks belongs to the smallest of them.
-
-        Args:
-            masks: (H, W) bool each.
-            shape: (H, W).
-
-        Raises:
-            InputError: a mask has another shape, or no pixel that is its own.
-        """
-        labels = np.full(shape, -1, np.int32)
-        for index, mask in enumerate(masks):
-            if mask.shape != shape:
-                raise InputError(f'the mask of piece {index} is of shape {mask.shape}, the '
-                                 f"picture of {shape}; give masks of the picture's size")
-        for index in sorted(range(len(masks)), key=lambda i: -np.count_nonzero(masks[i])):
-            labels[masks[index]] = index
-        for index in range(len(masks)):
-            if not (labels == index).any():
-                raise InputError(f'piece {index} has no pixel that is not of a smaller piece, '
-                                 'too; leave it out')
-        return cls(labels)
 
     @functools.cached_property
     def count(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import re
 from collections.abc import Container, Iterator
 
 import cv2
@@ -12,7 +11,7 @@ import numpy as np
 
 from sightplan.domains import Domain
 from sightplan.model import Problem
-from sightplan.model.errors import InputError, WorldError
+from sightplan.model.errors import WorldError
 from sightplan.model.grounded_plan import (
     GroundedPlanScene,
     GroundedPlanTask,
@@ -23,7 +22,7 @@ from sightplan.model.grounded_plan import (
 from sightplan.model.region import Form, Mask, Region, TrueThing
 from sightplan.model.scene import Piece
 from sightplan_sim.closing import Closing
-from sightplan_sim.tabletop.arrangements import HORIZONS, NoRoomError, arrange
+from sightplan_sim.tabletop.arrangements import NoRoomError, arrange
 from sightplan_sim.tabletop.cabinet import CABINET
 from sightplan_sim.tabletop.meanings import NamedUnit, TidyTask
 from sightplan_sim.tabletop.meshes import mesh_of
@@ -82,18 +81,6 @@ class GroundedTables(Closing):
             InputError: there is no such horizon.
         """
         return self._found(seed, horizon, held_out)[0]
-
-    def tidying_of(self, name: str) -> Tidying:
-        """Find a tidying problem by its scene's id.
-
-        Raises:
-            InputError: the id is not one of such a scene.
-        """
-        found = re.fullmatch(rf'tabletop/(held_out|training)/({"|".join(HORIZONS)})/(\d+)', name)
-        if found is None:
-            raise InputError(f'{name!r} is not a scene of a table to tidy; ids are such as '
-                             f'{scene_id(7, "short", True)}')
-        return self.tidying(int(found[3]), found[2], held_out=found[1] == 'held_out')
 
     def problem(self, domain: Domain, seed: int, horizon: str) -> Problem:
         """The planning problem of a held-out scene, called by its horizon and seed.

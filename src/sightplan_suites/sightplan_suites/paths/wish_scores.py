@@ -5,24 +5,20 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sightplan.model import InputError, State
-from sightplan.model.query import Model
 from sightplan.vlm.api import make_backend
-from sightplan_suites.paths.critic import rank_paths
-from sightplan_suites.paths.descriptors import Descriptors
-from sightplan_suites.paths.labels import ORDER, Vector, label_pair
+from sightplan_suites.paths.labels import ORDER, Vector
 from sightplan_suites.paths.scenarios import Scenario
 from sightplan_suites.paths.wishes import (
     LESS,
     MORE,
     Wishes,
     WishSettings,
-    certain,
     understand,
     wish_questions,
 )
@@ -86,73 +82,6 @@ def score_wishes(ask: Ask, scenarios: Iterable[Scenario], *, paraphrases: bool =
     if not texts:
         raise InputError('scenarios: there are none (give one or more)')
     return WishScore(texts, vectors, signs, turned, total / (texts * len(ORDER)))
-
-
-@dataclass(frozen=True, slots=True)
-class ChoiceScore:
-    """Score of naming the better path of a pair.
-
-    Attributes:
-        choices: how many choices there were: texts and pairs that have a label.
-        right: of how many the more probable path was the labelled one; of two that are equally
-            probable half a one.
-        by_vector: the same of the most probable vector alone, taken for certain.
-        log_score: mean log probability of the labelled path [nats], at most 0.
-    """
-
-    choices: int
-    right: float
-    by_vector: float
-    log_score: float
-
-    def to_json(self) -> dict[str, Any]:
-        """The score as JSON data."""
-        return {'choices': self.choices, 'right': self.right, 'by_vector': self.by_vector,
-                'log_score': round(self.log_score, 4)}
-
-
-def score_choices(ask: Ask, scenarios: Iterable[Scenario],
-                  pairs: Sequence[tuple[Descriptors, Descriptors]], *, paraphrases: bool = True,
-                  ) -> ChoiceScore:
-    """Compare the choices that follow from words with the labels of pairs of measured paths.
-
-    Args:
-        ask: see ``Ask``.
-        scenarios: what is asked about.
-        pairs: of paths; those that have no label for a scenario are passed over.
-        paraphrases: whether about the scenarios' paraphrases, too.
-
-    Raises:
-        InputError: no pair has a label for any scenario.
-    """
-    choices, right, by_vector, total = 0, 0.0, 0.0, 0.0
-    for scenario in scenarios:
-        labels = [label_pair(*pair, scenario.vector).choice for pair in pairs]
-        for number, text in enumerate(
-                (scenario.text, *(scenario.paraphrases if paraphrases else ()))):
-            found = ask(scenario, text, f'{scenario.id}/{number}')
-            alone = certain(found.vector) if any(found.vector) else None
-            for pair, label in zip(pairs, labels, strict=True):
-                if label is None:
-                    continue
-                chance = rank_paths(pair, found).best[label - 1]
-                choices += 1
-                right += _won(chance)
-                by_vector += 0.5 if alone is None else _won(
-                    rank_paths(pair, alone).best[label - 1])
-                total += math.log(max(chance, _LEAST))
-    if not choices:
-        raise InputError('pairs: none has a label for any scenario (give paths that differ more)')
-    return ChoiceScore(choices, right, by_vector, total / choices)
-
-
-def _won(chance: float) -> float:
-    return 0.5 if abs(chance - 0.5) < _LEAST else float(chance > 0.5)
-
-
-def model_asker(backend: Model, settings: WishSettings | None = None) -> Ask:
-    """Function that asks a model for the wishes of a text."""
-    return lambda scenario, text, name: understand(backend, text, settings)
 
 
 class _Truth:
