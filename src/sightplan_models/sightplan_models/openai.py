@@ -368,7 +368,7 @@ class ServerChat(ModelByKind):
         self._settings = s = settings
         if not s.model:
             raise InputError('backend openai: model is missing; name it with --backend-option '
-                             'model=...')
+                             'model=... (any name for llama.cpp, which serves one model)')
         self._extra = _extra_body(s.extra_body)
         self.pointing = Pointing.declared(s.pointing, s.coordinates, s.axis_ticks)
         if s.min_pixels > s.max_pixels:
