@@ -168,7 +168,7 @@ class Backend(Router):
     accepts = frozenset({YesNo, Locate, Detect, Choose})
     """Kinds of queries for which weights may exist; an instance accepts those whose weights it
     has."""
-    traits = Traits(prompt=False)
+    traits = Traits(prompt=False, weights=True)
 
     def __init__(self, settings: Settings | None = None) -> None:
         own = settings or Settings()

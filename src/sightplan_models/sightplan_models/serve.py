@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import ipaddress
 import os
 import socket
@@ -106,6 +107,8 @@ def serve(arguments: ServeArguments) -> Result:
 def _run(uvicorn: Any, listening: socket.socket, model: Any, options: dict[str, Any],
          arguments: ServeArguments, token: str, local: bool) -> dict[str, Any]:
     """Serve a model at a socket until a signal comes; returns what was done."""
+    from sightplan.model.query import Query, traits_of
+    from sightplan.vlm.recording import EVERY
     from sightplan_models._serve_app import Limits, make_app
     from sightplan_models._serve_desk import Desk
 
@@ -122,7 +125,9 @@ def _run(uvicorn: Any, listening: socket.socket, model: Any, options: dict[str, 
     url = f'http://{f"[{host}]" if ":" in host else host}:{port}/v1'
     print(f'serving {model.name} at {url}{" (token needed)" if token else ""}', flush=True)
     if json_wanted():
-        emit({'url': url, 'model': model.name, 'names': list(names), 'token': bool(token)})
+        emit({'url': url, 'model': model.name, 'names': list(names), 'token': bool(token),
+              'kinds': sorted(EVERY if kind is Query else kind.kind for kind in model.accepts),
+              'traits': dataclasses.asdict(traits_of(model))})
     server.run(sockets=[listening])
     desk.close()
     figures = desk.figures

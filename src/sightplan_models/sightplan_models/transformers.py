@@ -42,7 +42,7 @@ class Backend(Prompted):
     """
 
     accepts = frozenset({Query})
-    traits = Traits()
+    traits = Traits(weights=True)
 
     def __init__(self, settings: Settings) -> None:
         if not settings.model:

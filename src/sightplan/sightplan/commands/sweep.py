@@ -67,6 +67,10 @@ class SweepArguments:
         'machines need DIR under the same path', choices=('local', 'ray'))
     ray_address: str = option(
         '', 'of a running Ray cluster, or auto (default: one is started here)', metavar='ADDRESS')
+    serve: str = option(
+        'auto', 'one "sightplan serve" has the weights of a model for all workers of this '
+        'machine: auto (where they would share a GPU), on (also on the CPU), off',
+        choices=('auto', 'on', 'off'))
     graph: bool = option(
         False, 'each worker runs its episodes on ROS 2, as "sightplan up experiment", in a ROS '
         'domain of its own')
@@ -92,6 +96,9 @@ def run_file(arguments: SweepArguments) -> Result:
     if arguments.graph and arguments.engine == 'ray':
         raise InputError('--graph and --engine ray exclude each other: graphs are run by workers '
                          'of this machine; leave one of the two out')
+    if arguments.serve == 'on' and (arguments.engine == 'ray' or arguments.graph):
+        raise InputError('--serve on is for workers that are processes of this machine; leave it '
+                         'out with --engine ray or --graph')
     sweep = read_sweep(arguments.file, arguments.set).only(arguments.only)
     out = arguments.out or Path('runs') / sweep.name
     if arguments.dry_run:
@@ -100,6 +107,7 @@ def run_file(arguments: SweepArguments) -> Result:
     with stop_flag() as stop, SweepProgress() as progress:
         options = Options(arguments.jobs, arguments.retries, arguments.graph, arguments.max_tokens,
                           arguments.max_cost_usd, arguments.patience,
+                          'off' if arguments.engine == 'ray' else arguments.serve,
                           lambda workers: _engine(arguments, workers, stop))
         result = run_sweep(sweep, out, options, progress, stop)
     _show(result)

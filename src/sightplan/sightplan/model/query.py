@@ -357,6 +357,8 @@ class Traits:
         capped: whether it keeps to a limit on spending; then it has ``carry_over``.
         depth: whether it uses the depth of observations.
         domain: name of the one domain whose questions it was made for; '' for any.
+        weights: whether it loads weights of its own, so that many workers had better share one
+            process that has them.
         refuses: whether it reports that it cannot read questions of other domains; otherwise it
             would answer them at random.
     """
@@ -370,6 +372,7 @@ class Traits:
     depth: bool = False
     domain: str = ''
     refuses: bool = False
+    weights: bool = False
 
 
 @runtime_checkable

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sightplan.runs import RunSettings
+from sightplan.sweeps.serving import Address
 
 LOCK = '.sweep.lock'
 """File in a sweep's directory that the command which runs it keeps locked, and has its id in."""
@@ -24,6 +25,8 @@ class Batch:
         lock: the sweep's lock file.
         attempt: grows when a worker died at this run: what it left behind is to be cleared away.
         graph: whether they are to be made by a ROS graph.
+        served: address and exact name of the model, where a server has it; None: the worker loads
+            it.
     """
 
     name: str
@@ -34,6 +37,7 @@ class Batch:
     lock: str = ''
     attempt: int = 0
     graph: bool = False
+    served: Address | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -47,6 +47,7 @@ from sightplan.sweeps.committed import (
 )
 from sightplan.sweeps.engines import Engine, LocalEngine
 from sightplan.sweeps.schedule import CAP_OF_SWEEP, STORAGE, Job, Schedule
+from sightplan.sweeps.serving import Servers
 
 _POLL_S = 0.25
 
@@ -109,6 +110,8 @@ class Options:
         max_cost_usd: cap on the price of all runs together [USD]; 0: that of the file.
         patience: errors of one model in a row after which its runs are left for the next call; 0:
             no limit; None: ``schedule.PATIENCE``, or twice the workers if that is more.
+        serve: whether one server has the model for all workers: ``auto`` (where they share a GPU),
+            ``on`` (also on a CPU), ``off``; see ``sweeps.serving``.
         engine: makes the engine for a number of workers; raises CancelledError if it is stopped.
     """
 
@@ -118,6 +121,7 @@ class Options:
     max_tokens: int = 0
     max_cost_usd: float = 0.0
     patience: int | None = None
+    serve: str = 'auto'
     engine: Callable[[int], Engine] = lambda workers: LocalEngine()
 
 
@@ -192,6 +196,9 @@ class _Stages:
         self._stopped, self._command = stopped, command
         self._count = options.jobs or default_jobs()
         self._engine: Engine | None = None
+        shared = self._count > 1 or options.serve == 'on'
+        self._servers = Servers(options.serve if shared and not options.graph else 'off', out,
+                                stopped)
         self._committed: dict[str, Committed] = {}
         self.halted = False
         self.stopped_by = self.stopped_kind = ''
@@ -261,9 +268,10 @@ class _Stages:
         return why
 
     def close(self) -> None:
-        """End the workers."""
+        """End the workers, and the servers of their models."""
         if self._engine is not None:
             self._engine.close()
+        self._servers.close()
 
     def _read(self, folder: Path) -> Committed:
         run = self._committed.setdefault(folder.name, Committed(folder))
@@ -309,17 +317,23 @@ class _Stages:
                 for worker in sorted(before.keys() - {busy for busy, _ in under_way.values()}):
                     if (batch := schedule.next(before[worker])) is not None:
                         before[worker] = batch.name
+                        batch = replace(batch, served=self._servers.address(batch.settings))
                         under_way[engine.submit(worker, batch)] = worker, batch
                 if not under_way:
                     break
                 for future in wait(under_way, _POLL_S, FIRST_COMPLETED).done:
                     self._take(schedule, runs, engine, future, *under_way.pop(future))
                 self._show(schedule, runs)
+                self._servers.keep()
                 if self._stopped():
                     schedule.halt('')
                 if schedule.halted and not asked:
                     asked = True
                     engine.stop()
+        except CancelledError:
+            schedule.halt('')
+            engine.stop(now=True)
+            return
         except BaseException:
             engine.stop(now=True)
             raise

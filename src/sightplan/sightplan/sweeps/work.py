@@ -21,10 +21,11 @@ from sightplan.model import InputError, SightplanError
 from sightplan.model.journal import STORAGE_ERRORS, StorageError
 from sightplan.model.query import close
 from sightplan.model.redaction import without_secrets
-from sightplan.runs import Line, OpenRun, RunSettings, make_planner, specify, worlds
+from sightplan.runs import Line, OpenRun, make_planner, specify, worlds
 from sightplan.sweeps.batch import Batch, Outcome
 from sightplan.sweeps.cells import is_samples
 from sightplan.sweeps.graphs import make_graph
+from sightplan.sweeps.serving import Served
 from sightplan.vlm.api import backend_can_be_shared, make_backend
 
 _LOG = logging.getLogger(__name__)
@@ -112,15 +113,19 @@ class Worker:
                     planner = self._part('planner', [settings.domain, settings.planner_search],
                                          lambda: make_planner(settings))
             self._run = key, OpenRun(
-                settings, world=world, planner=planner, backend=self._backend(settings),
+                settings, world=world, planner=planner, backend=self._backend(batch),
                 command=batch.command, fence=lambda: check_fence(batch))
         return self._run[1]
 
-    def _backend(self, settings: RunSettings) -> Any:
+    def _backend(self, batch: Batch) -> Any:
         """The model, if runs can share it."""
+        settings, address = batch.settings, batch.served
         options = specify(settings).model_options()
         if options is None or not backend_can_be_shared(settings.backend):
             return None
+        if address is not None:
+            return self._part('backend', [settings.backend, options, address.url],
+                              lambda: Served(address))
         return self._part('backend', [settings.backend, options],
                           lambda: make_backend(settings.backend, options))
 
