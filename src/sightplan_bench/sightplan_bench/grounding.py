@@ -45,7 +45,7 @@ _TOLERANCES = {'float32': 2e-3, 'bfloat16': 0.04, 'float16': 0.02}
 _MIB = 2 ** 20
 
 _say = partial(say, 'grounding')
-_WHAT, _HOW = 'what to measure', 'how'
+_WHAT, _HOW, _SERVED = 'what to measure', 'how', 'servers'
 """Headings of the help text."""
 _ABOUT = """\
 Time and memory of N yes/no questions about one image, on a model with random weights (the
@@ -63,6 +63,8 @@ examples:
   sightplan bench grounding --device cuda --config qwen2.5-vl-32b --questions 60 --skip-plain
   sightplan bench grounding --device cpu --config cpu-small --questions 10 60
   sightplan bench grounding --device cpu --config cpu-tiny
+  sightplan bench grounding --model DIR --questions 60 --repeats 5 \\
+      --server http://localhost:8080/v1 --server-model NAME
 """
 
 
@@ -117,6 +119,15 @@ class Options:
 class Arguments(Options):
     """Arguments of ``sightplan bench grounding``."""
 
+    model: str | None = option(
+        None, 'folder of a model: measure it as a whole (processor, HTTP, reading), in process, '
+        'behind "sightplan serve" and one prompt a question, instead of random weights',
+        metavar='DIR', group=_SERVED)
+    server: str | None = option(
+        None, "address of a server of OpenAI's protocol to measure beside it, such as "
+        'http://localhost:8080/v1', metavar='URL', group=_SERVED)
+    server_model: str | None = option(
+        None, "the server's name for its model", metavar='NAME', group=_SERVED)
     out: str | None = option(
         None, 'write the JSON object to this file as well', metavar='FILE', group='results')
 
@@ -604,12 +615,23 @@ def add_parser(subparsers: Any) -> None:
         exits='0 done; 1 ours and the plain way disagree, or ran out of memory; 2 bad usage')
 
 
+def served(arguments: Arguments) -> dict[str, Any]:
+    """Measure a model by the ways it is asked."""
+    from sightplan_bench import grounding_served
+    assert arguments.model
+    return grounding_served.run(
+        arguments.model, max(arguments.questions), arguments.repeats or 5, arguments.seed,
+        arguments.threads or 1, arguments.server or '', arguments.server_model or '')
+
+
 def measure(arguments: Arguments) -> Result:
     """Measure, and write the result."""
     if arguments.out is not None and not Path(arguments.out).absolute().parent.is_dir():
         raise InputError(f'--out {arguments.out}: there is no such folder')
+    if arguments.server and not arguments.model:
+        raise InputError('--server: is measured beside a model; name its folder with --model')
     try:
-        result = run(picked(Options, arguments))
+        result = served(arguments) if arguments.model else run(picked(Options, arguments))
     except ImportError as error:
         raise InfrastructureError(f'needs scipy, torch and transformers ({error}); run "make '
                                   'build", or pip install scipy torch transformers') from error
@@ -618,7 +640,7 @@ def measure(arguments: Arguments) -> Result:
     if arguments.out is not None:
         Path(arguments.out).write_text(json.dumps(
             result, indent=None if json_wanted() else 2, allow_nan=False) + '\n')
-    wrong = failures(result)
+    wrong = [] if arguments.model else failures(result)
     for line in wrong:
         note(f'sightplan bench grounding: {line}')
     return shown(result, not wrong)

@@ -108,7 +108,7 @@ class Servers:
     def __init__(self, mode: str, folder: Path,
                  stopped: Callable[[], bool] = lambda: False) -> None:
         self._mode, self._folder, self._stopped = mode, folder, stopped
-        self._servers: dict[str, _Server | None] = {}
+        self._servers: dict[str, Server | None] = {}
 
     def address(self, settings: RunSettings) -> Address | None:
         """The address of the model of a run; None if workers load it themselves.
@@ -125,7 +125,7 @@ class Servers:
             return None
         key = json.dumps([settings.backend, options], sort_keys=True)
         if key not in self._servers:
-            server = _Server(settings.backend, options,
+            server = Server(settings.backend, options,
                              self._folder / f'serve-{len(self._servers) + 1}.log', self._stopped)
             try:
                 server.start()
@@ -152,22 +152,27 @@ class Servers:
                 server.close()
 
 
-class _Server:
-    """A process of ``sightplan serve``."""
+class Server:
+    """A process of ``sightplan serve``.
+
+    Args:
+        backend: name of the model's backend.
+        options: its settings.
+        log: file for what the process says.
+        stopped: once true, nobody waits for it any more.
+
+    Attributes:
+        address: where it listens, once it is started.
+    """
 
     def __init__(self, backend: str, options: dict[str, Any], log: Path,
-                 stopped: Callable[[], bool]) -> None:
+                 stopped: Callable[[], bool] = lambda: False) -> None:
         self._backend, self._options, self._log = backend, options, log
         self._stopped = stopped
         self._process: subprocess.Popen[bytes] | None = None
         self._starts = 0
         self._port = 0
         self.address = Address('', '')
-
-    @property
-    def pid(self) -> int:
-        """Id of the process; 0 if there is none."""
-        return 0 if self._process is None else self._process.pid
 
     def start(self) -> None:
         """Start the process, and wait until it has loaded the model.
