@@ -203,6 +203,7 @@ def test_requests_at_a_time_are_the_slots_that_the_server_reports(
         if number:
             with contextlib.suppress(threading.BrokenBarrierError):
                 enough.wait(20)
+            time.sleep(.3)  # time for one too many to come
 
     with FakeServer() as server:
         server.state, server.before_reply = state, before
