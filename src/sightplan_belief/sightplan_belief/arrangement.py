@@ -243,7 +243,7 @@ class ArrangementBelief:
     def _likelihoods(self, answer: Answer) -> tuple[float, float]:
         """Log P(answer | atom false), log P(answer | atom true) [nats]."""
         return self.rates.log_likelihoods(answer.atom.predicate, answer.verdict, answer.p_yes,
-                                          answer.p_no)
+                                          answer.p_no, answer.bounded)
 
     def move(self, thing: int, target: Sequence[int | None], success: float) -> None:
         """A thing was moved: from each place to another, where that was possible.

@@ -126,7 +126,8 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
     observation = Observation(image)
     answers = grounder.ground(observation, questions, prompt=words)
     estimate = estimator.estimate([
-        Evidence(a.atom, a.verdict, observation.image_id, a.p_yes, a.p_no) for a in answers])
+        Evidence(a.atom, a.verdict, observation.image_id, a.p_yes, a.p_no, a.bounded)
+        for a in answers])
     return Seen(image, grounder.model, questions, tuple(answers), estimate)
 
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightplan.model import Atom, Verdict
+from sightplan.model import Answer, Atom, Verdict
 from sightplan.model.logged import LoggedAnswer
+from sightplan.records import messages
 from sightplan.records.answers_reading import parse_answer
 from sightplan_belief.learning import calibration
 from sightplan_belief.observation_model import ObservationModel, Platt, logit
@@ -86,3 +87,17 @@ def test_scores_say_how_much_bounds_leave_open() -> None:
     found = scoring.summarise(lines)
     assert found['bounded'] == {'n': 2, 'width': pytest.approx((0.1 + 0.2) / 4)}
     assert 'bounded' not in scoring.summarise(lines[2:])
+
+
+ATOM = Atom('on', ('a', 'b'))
+
+
+@pytest.mark.parametrize('answer', [
+    Answer(ATOM, Verdict.YES, 0.9, 0.02, bounded=True),
+    Answer(ATOM, Verdict.NO, 0.02, 0.9, '', 0.01, bounded=True),
+    Answer(ATOM, Verdict.YES, 0.1, 0.1, bounded=True), Answer(ATOM, Verdict.YES, 0.9, 0.02),
+    Answer(ATOM, Verdict.YES)])
+def test_a_bound_goes_through_messages(answer: Answer) -> None:
+    sent = messages.with_sign(answer)
+    assert not sent.bounded and messages.with_bound(sent) == answer
+    assert ((sent.p_yes or 0.0) < 0.0 or (sent.p_no or 0.0) < 0.0) is answer.bounded

@@ -974,13 +974,19 @@ class ServerChat(ModelByKind):
 def _reply(message: _Message, unknown: bool) -> YesNoReply:
     """The answer; ``unknown``: whether it was offered, so that it has a probability, too.
 
-    Where no answer is among the likely first words ("The answer is no."), it has no probabilities.
+    Where neither yes nor no is among the likely first words ("The answer is no."), it has no
+    probabilities. Where only one is, that of the other is bounded: by all that it may have, and by
+    that of the one that is listed.
     """
-    words = _ANSWERS[:3 if unknown else 2]
-    if message.likely is None or not message.likely.lists(words, _answer_word):
+    words, likely = _ANSWERS[:3 if unknown else 2], message.likely
+    if likely is None or not likely.lists(words[:2], _answer_word):
         return YesNoReply(message.text)
-    chances = message.likely.chances(words, _answer_word)
-    return YesNoReply(message.text, *chances)
+    p_yes, p_no, *rest = likely.chances(words, _answer_word)
+    absent = likely.absent(words[:2], _answer_word)
+    if absent:
+        p_yes, p_no = min(p_yes, p_no) if 'yes' in absent else p_yes, (
+            min(p_yes, p_no) if 'no' in absent else p_no)
+    return YesNoReply(message.text, p_yes, p_no, rest[0] if rest else None, bool(absent))
 
 
 def _answer_word(token: str) -> str:

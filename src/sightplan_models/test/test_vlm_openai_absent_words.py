@@ -55,8 +55,9 @@ def test_a_longer_list_has_the_probability_of_the_other_word(make: Any) -> None:
         assert (reply.p_yes, reply.p_no) == (pytest.approx(0.94), pytest.approx(0.005))
         first, second = server.bodies
         assert second == {**first, 'max_tokens': 1, 'top_logprobs': 5000}
+        assert not reply.bounded
         [reply] = ask_all(make(server, ask_again='off'), questions())
-        assert reply.p_no == pytest.approx(0.04) and len(server.bodies) == 3
+        assert reply.p_no == pytest.approx(0.04) and len(server.bodies) == 3 and reply.bounded
 
 
 def test_a_server_with_short_lists_is_asked_once_more_at_most(make: Any) -> None:
@@ -130,6 +131,19 @@ def test_an_option_is_asked_for_again_too(make: Any) -> None:
     assert reply.probabilities == pytest.approx([0.9 / 0.97, 0.06 / 0.97, 0.01 / 0.97])
 
 
+@pytest.mark.parametrize(('likely', 'p_yes', 'p_no', 'bounded'), [
+    ({'Yes': 0.9, 'No': 0.05}, 0.9, 0.05, False), ({'Yes': 0.9, 'Hm': 0.004}, 0.9, 0.024, True),
+    ({'No': 0.9, 'Hm': 0.06}, 0.04, 0.9, True), ({'The': 0.9, 'Yes': 0.01}, 0.01, 0.01, True),
+    ({'Unknown': 0.9, 'Hm': 0.01}, None, None, False)])
+def test_what_is_not_listed_is_marked_as_a_bound(
+        make: Any, likely: dict[str, float], p_yes: float, p_no: float, bounded: bool) -> None:
+    first = next(iter(likely))
+    with FakeServer(lambda body, number: chat(first, logprobs=[(first, likely)])) as server:
+        [reply] = ask_all(make(server, ask_again='off'), questions(unknown='Unknown' in likely))
+    assert reply.bounded is bounded
+    assert (reply.p_yes, reply.p_no) == (pytest.approx(p_yes), pytest.approx(p_no))
+
+
 # Bytes.
 
 
@@ -178,4 +192,6 @@ def test_llama_cpp_tells_what_is_not_listed(make: Any, tmp_path: Path) -> None:
             {'top_logprobs': 100}, {'top_logprobs': 3}, {'top_logprobs': 3, 'ask_again': 'off'}))
     for name in ('p_yes', 'p_no', 'p_unknown'):
         assert getattr(short, name) == pytest.approx(getattr(whole, name), rel=0.05, abs=LEAST)
-    assert bounded.p_unknown > 2 * short.p_unknown
+    assert bounded.p_no == pytest.approx(short.p_no, rel=0.05)  # the answer, in its spellings
+    for name in ('p_yes', 'p_unknown'):
+        assert getattr(bounded, name) > getattr(short, name)

@@ -222,7 +222,8 @@ def _fill_yes_no(request: srv.Ground.Request, queries: Sequence[YesNo]) -> None:
 
 def _yes_no_replies(response: srv.Ground.Response, queries: Sequence[YesNo]) -> list[Reply]:
     answers = answers_from_response(response, [query.question for query in queries])
-    return [YesNoReply(one.text, one.p_yes, one.p_no, one.p_unknown) for one in answers]
+    return [YesNoReply(one.text, one.p_yes, one.p_no, one.p_unknown, one.bounded)
+            for one in answers]
 
 
 def _partial_yes_no(response: srv.Ground.Response, queries: Sequence[YesNo],
@@ -230,7 +231,8 @@ def _partial_yes_no(response: srv.Ground.Response, queries: Sequence[YesNo],
     if not response.verdicts:
         return []
     answers = partial_answers(response, [query.question for query in queries])
-    return [None if one is None else YesNoReply(one.text, one.p_yes, one.p_no, one.p_unknown)
+    return [None if one is None else YesNoReply(one.text, one.p_yes, one.p_no, one.p_unknown,
+                                                one.bounded)
             for one in answers]
 
 
@@ -280,6 +282,7 @@ def fill_answers(response: Any, answers: Sequence[Answer | None]) -> Any:
     Of a call that failed, None stands for a question that was not answered before: verdict 0.
     """
     numbers = messages.numbers(Verdict)
+    answers = [one and messages.with_sign(one) for one in answers]
     response.verdicts = [0 if one is None else numbers[one.verdict] for one in answers]
     for name in ('p_yes', 'p_no', 'p_unknown'):
         setattr(response, name, [messages.probability_to_msg(
@@ -313,9 +316,10 @@ def partial_answers(response: Any, questions: Sequence[Question]) -> list[Answer
     if any(len(field) != len(questions) for field in fields):
         raise InputError(f'{len(questions)} questions have {len(response.verdicts)} answers')
     return [None if verdict == 0 else
-            Answer(question.atom, messages.verdict_from_msg(verdict),
-                   messages.probability_from_msg(p_yes), messages.probability_from_msg(p_no),
-                   reply, messages.probability_from_msg(p_unknown))
+            messages.with_bound(Answer(
+                question.atom, messages.verdict_from_msg(verdict),
+                messages.probability_from_msg(p_yes), messages.probability_from_msg(p_no),
+                reply, messages.probability_from_msg(p_unknown)))
             for question, verdict, p_yes, p_no, reply, p_unknown in zip(
                 questions, *fields, strict=True)]
 

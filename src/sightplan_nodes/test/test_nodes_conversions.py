@@ -459,7 +459,7 @@ def test_other_numbers_are_those_of_the_interface() -> None:
     (Answer, msg.Answer)])
 def test_messages_have_every_field(cls: type, kind: type) -> None:
     """A field that the core gains must not be lost on the way."""
-    own = {Asked: {'observation', 'queries', 'replies'}, Answer: {'model'},
+    own = {Asked: {'observation', 'queries', 'replies'}, Answer: {'model', 'bounded'},
            Proposed: {'observation'}}
     fields = {field.name for field in dataclasses.fields(cls)} - own.get(cls, set())
     assert fields <= set(kind.get_fields_and_field_types())

@@ -171,7 +171,7 @@ class BackendGrounder(Wrapper):
         if not rates_answer(reply.text, verdict):
             return Answer(question.atom, verdict, text=reply.text)
         return Answer(question.atom, verdict, reply.p_yes, reply.p_no, reply.text,
-                      reply.p_unknown)
+                      reply.p_unknown, reply.bounded)
 
     def _check_questions(self, questions: Sequence[Question]) -> None:
         """Refuse what a model that was made for one domain's questions would answer at random."""

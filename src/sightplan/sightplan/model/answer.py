@@ -20,6 +20,9 @@ class Answer(Reply):
         p_no: probability of "no", in the same form; the two need not sum to 1.
         text: the raw reply.
         p_unknown: probability of "unknown"; None also when the prompt does not offer that answer.
+        bounded: whether the smaller of ``p_yes`` and ``p_no`` is only the most that it may be,
+            because the model's server does not list that word. P(yes) among yes and no then lies
+            between ``p_yes / (p_yes + p_no)`` and the nearer one of 0 and 1.
     """
 
     atom: Atom
@@ -28,6 +31,7 @@ class Answer(Reply):
     p_no: float | None = None
     text: str = ''
     p_unknown: float | None = None
+    bounded: bool = False
 
     def summary(self) -> str:
         """The verdict, with the probability of "yes"."""

@@ -26,12 +26,14 @@ class YesNoReply(Reply):
         p_yes: probability of "yes", summed over its spellings; None if not offered.
         p_no: probability of "no"; None as for ``p_yes``.
         p_unknown: probability of "unknown", where the prompt offers that answer; else None.
+        bounded: whether the smaller of ``p_yes`` and ``p_no`` is a bound, as in ``Answer``.
     """
 
     text: str
     p_yes: float | None = None
     p_no: float | None = None
     p_unknown: float | None = None
+    bounded: bool = False
 
     def summary(self) -> str:
         """Return the text of the reply, with the probability of "yes" if there is one."""

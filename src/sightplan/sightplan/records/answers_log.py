@@ -118,7 +118,8 @@ class AnswersLog(EventHandler):
                 'stamp_ns': observation.stamp_ns, 'purpose': event.purpose.value,
                 'atom': str(question.atom),
                 'answer': None if unread else answer.verdict.value,
-                'p_yes': answer.p_yes, 'p_no': answer.p_no, 'truth': question.atom in state})
+                'p_yes': answer.p_yes, 'p_no': answer.p_no,
+                **({'bounded': True} if answer.bounded else {}), 'truth': question.atom in state})
 
     def on_stepped(self, event: Stepped) -> None:
         """Note an action that was sent with the states before and after."""

@@ -177,7 +177,8 @@ _MESSAGES = {Atom: 'Atom', Action: 'SymbolicAction', Question: 'Question', Answe
 """The messages that have the fields of a dataclass."""
 _OTHER_NAMES = {'plan': 'actions'}
 _APART: Mapping[type, tuple[str, ...]] = {
-    Asked: ('observation', 'queries', 'replies'), Proposed: ('observation',), Answer: ('model',)}
+    Asked: ('observation', 'queries', 'replies'), Proposed: ('observation',),
+    Answer: ('model', 'bounded')}
 """Fields, by dataclass, that are converted separately or that no message has."""
 
 
@@ -325,6 +326,23 @@ def probability_to_msg(value: float | None) -> float:
 def probability_from_msg(value: float) -> float | None:
     """Convert a number to a probability or price; NaN to None."""
     return None if math.isnan(value) else float(value)
+
+
+def with_sign(answer: Answer) -> Answer:
+    """An answer as messages have it: they have no field ``bounded``, so the bound is negative."""
+    if not answer.bounded or answer.p_yes is None or answer.p_no is None:
+        return answer
+    if answer.p_yes >= answer.p_no:
+        return dataclasses.replace(answer, p_no=-answer.p_no, bounded=False)
+    return dataclasses.replace(answer, p_yes=-answer.p_yes, bounded=False)
+
+
+def with_bound(answer: Answer) -> Answer:
+    """The answer whose form in messages is ``answer``; see ``with_sign``."""
+    if answer.p_yes is None or answer.p_no is None or min(answer.p_yes, answer.p_no) >= 0.0:
+        return answer
+    return dataclasses.replace(answer, p_yes=abs(answer.p_yes), p_no=abs(answer.p_no),
+                               bounded=True)
 
 
 _FROM_FIELD: Mapping[Any, Callable[[Any], Any]] = {
@@ -550,7 +568,7 @@ def _answered_from_msg(message: Any, seen: Observation) -> Asked:
         raise InputError(f'{len(message.questions)} questions with {len(message.answers)} answers '
                          f'and {len(message.expected)} expectations')
     return answered(seen, [from_msg(Question, one) for one in message.questions],
-                    [from_msg(Answer, one) for one in message.answers],
+                    [with_bound(from_msg(Answer, one)) for one in message.answers],
                     words=named_prompt(message.prompt), **_values(Asked, message))
 
 
@@ -830,7 +848,7 @@ class Messages:
         fields = self._put(event)
         if event.yes_no:
             return {**fields, 'questions': [self.to_msg(one) for one in event.questions],
-                    'answers': [self.to_msg(one) for one in event.answers]}
+                    'answers': [self.to_msg(with_sign(one)) for one in event.answers]}
         del fields['expected']
         return {**fields, 'kind': event.queries[0].kind,
                 'shown': [text(f'{query.summary()}: {reply.summary()}') for query, reply in

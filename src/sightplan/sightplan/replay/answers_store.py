@@ -142,7 +142,8 @@ class AnswersStore:
             'stamp_ns': seen.stamp_ns, 'purpose': event.purpose.value,
             'atom': str(question.atom), 'question': question.text, 'recorded': _verdict(old),
             'recorded_p_yes': old.p_yes, 'recorded_p_no': old.p_no, 'answer': _verdict(new),
-            'p_yes': new.p_yes, 'p_no': new.p_no, 'text': new.text, 'truth': truth,
+            'p_yes': new.p_yes, 'p_no': new.p_no,
+            **({'bounded': True} if new.bounded else {}), 'text': new.text, 'truth': truth,
             'seconds': round(seconds, 6)}
             for place, (question, old, new, truth) in enumerate(zip(
                 questions, event.answers, answers, truths, strict=True))))
@@ -204,7 +205,8 @@ def _batches(lines: Sequence[Line]) -> tuple[dict[Key, tuple[Answer, ...]], int]
         if place != len(batch):
             batch = []
         if place == len(batch):
-            batch.append(Answer(answer.atom, answer.verdict, answer.p_yes, answer.p_no))
+            batch.append(Answer(answer.atom, answer.verdict, answer.p_yes, answer.p_no,
+                                bounded=answer.bounded))
         if len(batch) == of:
             done[key], batch, whole = tuple(batch), [], number
     return done, whole

@@ -136,7 +136,8 @@ def _objects(text: str | None) -> dict[str, str]:
 
 def _answer(answer: Answer) -> dict[str, Any]:
     return {'answer': answer.verdict.value, 'text': answer.text, 'p_yes': answer.p_yes,
-            'p_no': answer.p_no, 'p_unknown': answer.p_unknown}
+            'p_no': answer.p_no, 'p_unknown': answer.p_unknown,
+            **({'bounded': True} if answer.bounded else {})}
 
 
 def as_json(picture: str | Path, seen: Seen) -> dict[str, Any]:

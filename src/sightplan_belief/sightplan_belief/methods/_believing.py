@@ -383,7 +383,8 @@ class BelievingPolicy(PolicyBase):
         self._check_calibration(context)
         self._use_rates_of_model(context)
         self._filter.answer([
-            Evidence(a.atom, a.verdict, self._observation.image_id, a.p_yes, a.p_no)
+            Evidence(a.atom, a.verdict, self._observation.image_id, a.p_yes, a.p_no,
+                     a.bounded)
             for a in answers])
         self._filter.escape()
         self._publish(context)

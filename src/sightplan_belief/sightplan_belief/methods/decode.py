@@ -54,7 +54,8 @@ class Policy(ground.Policy):
         """
         self._estimators.rates.check(context.answering_model, context.domain,
                                      context.answering_prompt)
-        evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no) for a in answers]
+        evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no, a.bounded)
+                    for a in answers]
         evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
                      for atom, value in self._belief.items()
                      if atom in self._worth and not observation.in_view(atom)

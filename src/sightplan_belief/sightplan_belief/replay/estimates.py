@@ -151,7 +151,8 @@ class _Decoded(_Raw):
         if event.purpose is not AskPurpose.ENUMERATION:
             return
         facts = self._seen.privileged_facts
-        evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no) for a in self._about.values()]
+        evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no, a.bounded)
+                    for a in self._about.values()]
         evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
                      for atom, value in believed.items()
                      if atom in number and atom not in self._about and atom not in facts]
@@ -187,7 +188,7 @@ class Filtered:
                        self._settings, event.model, event.prompt)
         self._knows_model = True
         self.belief.answer([
-            Evidence(a.atom, a.verdict, event.observation.image_id, a.p_yes, a.p_no)
+            Evidence(a.atom, a.verdict, event.observation.image_id, a.p_yes, a.p_no, a.bounded)
             for a in event.answers if a.atom in self._atoms])
         self.belief.escape()
 

@@ -63,7 +63,8 @@ class Recorded:
                         truth.holds(self.source, seen, answer.atom), answer.p_yes, answer.p_no,
                         seen.image_id or f'stamp {seen.stamp_ns}', self.source.key,
                         problem_key(episode.spec.problem), self.domain, event.model,
-                        episode.domain.question_hash, event.prompt))
+                        episode.domain.question_hash, event.prompt,
+                        bounded=answer.bounded))
             tracker.answer(event)
         return _hindsight(answers, belief)
 
