@@ -294,3 +294,15 @@ def test_it_runs_as_a_module():
     done = subprocess.run([sys.executable, '-m', 'sightplan_bench.grounding', '--help'],
                           capture_output=True, text=True, check=True)
     assert '--skip-plain' in done.stdout and '--device cuda' in done.stdout
+
+
+@pytest.mark.slow
+def test_a_model_is_measured_by_the_ways_it_is_asked(tmp_path):
+    from sightplan_bench import grounding_served
+    from tiny_models import make_tiny_vlm
+
+    found = grounding_served.run(str(make_tiny_vlm(tmp_path)), 3, 1, 0, 1)
+    assert found['max_difference'] < 1e-5
+    assert set(found['results']) > {'shared prefix in process', 'sightplan serve, /v1/decisions',
+                                    'generate in process'}
+    assert all(row['ms'] > 0 for row in found['results'].values())
