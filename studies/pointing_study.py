@@ -39,7 +39,7 @@ from sightplan.model import InputError, Region, Target
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Deadline, ModelByKind, answers, ask_one
 from sightplan.model.region import Form
-from sightplan.queries import Check, YesNoReply
+from sightplan.queries import Answer, Check
 from sightplan.queries.locate import Locate, LocateReply
 from sightplan_belief.pointing import (
     Answers,
@@ -162,14 +162,14 @@ class SimulatedModel(ModelByKind):
         return LocateReply((Region(Form.POINT, (point,)),))
 
     @answers(Check)
-    def check(self, request: Check, deadline: Deadline) -> YesNoReply:
+    def check(self, request: Check, deadline: Deadline) -> Answer:
         """Whether a marked place is the target."""
         marked = PIECES.at(request.region.centre)
         place = str(marked if marked is not None else request.region.centre)
         target = request.target.text
         number = _drawn_at(request.attempt, CHECK_REPEAT, target, 'check again', place)
         correct = uniform(target, 'check', place, str(number)) < self._noise.checker
-        return YesNoReply('Yes' if (marked == truth_of(target)) is correct else 'No')
+        return Answer('Yes' if (marked == truth_of(target)) is correct else 'No')
 
 
 def truth_of(target: str) -> int:

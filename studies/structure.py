@@ -46,6 +46,9 @@ OWN_MODULES = {
     'detect': r'(queries/detect|vlm/detecting\w*)\.py$',
     'choose': r'(queries/choose|vlm/choosing)\.py$'}
 """Modules of one kind of query, which do not count."""
+FORMS = ('Answer', 'YesNoReply', 'Judged', 'JudgedAnswer', 'AskedAbout')
+"""Forms that the answer to a yes/no question passes through, by the names that they have had: the
+model's reply, the same with its truth, and a row of a report."""
 
 
 class File:
@@ -134,6 +137,14 @@ class House:
         return [f'{one.name} {node.name}' for one in self.plain for node in one.nodes
                 if isinstance(node, ast.ClassDef) and node.name in ('Context', 'Desk', 'Tools')
                 and '/agent/' in one.name]
+
+    def forms(self) -> list[str]:
+        """Classes and type names that are forms of the answer to a yes/no question."""
+        return [f'{one.name}: {name}' for one in self.files for node in one.nodes
+                for name in FORMS if (isinstance(node, ast.ClassDef) and node.name == name)
+                or (isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript)
+                    and getattr(node.value.value, 'id', '') == 'dict'
+                    and getattr(node.targets[0], 'id', '') == name)]
 
     def works(self) -> list[str]:
         """Classes that make the items of runs."""
@@ -297,6 +308,8 @@ def main() -> None:
         ('registries, contexts, works', f'{len(methods)}, {len(contexts)}, {len(works)}',
          ('folders of methods in `agent/`; classes `Context`, `Desk`, `Tools` of `agent/`; '
          'classes `...Work` with `make` in `runs/`'), [*methods, *contexts, *works]),
+        ('forms of the answer to a yes/no question', len(found := house.forms()),
+         'classes and types with the names that such forms have had (list in the script)', found),
         ('settings that no page names', f'{len(unnamed)} of {len(house.settings())}',
          'fields made by `param(...)` whose name stands in no code of docs/**/*.md or README*.md',
          unnamed),

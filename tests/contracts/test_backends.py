@@ -33,7 +33,7 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan.model.query import Query, Traits, ask_all, ask_one, can_ask
-from sightplan.queries import Check, TextReply, YesNo, YesNoReply, yes_no_queries
+from sightplan.queries import Answer, Check, TextReply, YesNo, yes_no_queries
 from sightplan.queries.choose import Choose
 from sightplan.queries.locate import Locate, LocateReply
 from sightplan.queries.pointing import FOLDER
@@ -205,7 +205,7 @@ every_answering = pytest.mark.parametrize('name', ANSWERING)
 every_locator = pytest.mark.parametrize('name', LOCATORS)
 
 
-def same(one: list[YesNoReply], other: list[YesNoReply]) -> bool:
+def same(one: list[Answer], other: list[Answer]) -> bool:
     """Whether replies are the same, but for the rounding of differently shaped batches."""
     return len(one) == len(other) and all(
         a.text == b.text and all(x == (y if y is None else pytest.approx(y, rel=1e-3, abs=1e-9))
@@ -287,7 +287,7 @@ def test_the_model_has_a_name_and_usage_grows(made: Any, name: str) -> None:
 def test_replies_come_in_the_order_of_the_questions(made: Any, name: str) -> None:
     backend = made(name)
     replies = ask_all(backend, ask())
-    assert all(isinstance(reply, YesNoReply) for reply in replies)
+    assert all(isinstance(reply, Answer) for reply in replies)
     assert len({(reply.text, reply.p_yes) for reply in replies}) > 1, 'a test that cannot fail'
     assert same(ask_all(backend, ask(QUESTIONS[::-1])), replies[::-1])
     assert same([ask_all(backend, ask([question]))[0] for question in QUESTIONS], replies)
@@ -439,4 +439,4 @@ def test_a_place_can_be_checked(made: Any, name: str) -> None:
         assert name == 'embedded', 'it answers the questions of its domain only'
         return
     reply = ask_one(made(name), Check(IMAGE, Target(TARGET), PLACE))
-    assert isinstance(reply, YesNoReply) and reply.text
+    assert isinstance(reply, Answer) and reply.text

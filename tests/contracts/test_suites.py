@@ -31,7 +31,7 @@ from sightplan.metrics.measures import FRACTION, MEAN, Measure, aggregates
 from sightplan.model import Action, Form, Observation, Region, Usage
 from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.model.sample import Picture, Sample, SampleReply
-from sightplan.queries import Generate, TextReply, YesNo, YesNoReply
+from sightplan.queries import Answer, Generate, TextReply, YesNo
 from sightplan.queries.choose import ChoiceReply, Choose, read_choice
 from sightplan.queries.detect import Detect, Detection, DetectReply
 from sightplan.queries.locate import Locate, LocateReply
@@ -90,7 +90,7 @@ class Model(ModelByKind):
         self.requests = 0
 
     @answers(YesNo, together=True)
-    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         self.requests += 1
         return [self._yes_no(f'{query.observation.image_id} {query.question.text}')
                 for query in request]
@@ -128,10 +128,10 @@ class Model(ModelByKind):
             for x, kind in enumerate(('mug', 'mug', 'can', 'tray', 'bowl', 'drawer:top',
                                       'drawer:bottom'))))
 
-    def _yes_no(self, key: str) -> YesNoReply:
+    def _yes_no(self, key: str) -> Answer:
         fraction = random.Random(key).random()
         text = self._reply(key)
-        return YesNoReply(text or ('Yes' if fraction > 0.5 else 'No'), fraction, 1 - fraction)
+        return Answer(text or ('Yes' if fraction > 0.5 else 'No'), fraction, 1 - fraction)
 
 
 def _free_reply(suite: Suite, items: Sequence[Any], key: str) -> str:

@@ -234,6 +234,8 @@ def _texts_of_events(events: Sequence[Any]) -> dict[str, list[Any]]:
                 seen.image_id, seen.stamp_ns, sorted(seen.visible_objects)
                 if seen.visible_objects is not None else None,
                 sorted((str(atom), value) for atom, value in seen.privileged_facts.items())])
+        elif isinstance(event, Asked) and event.failed:
+            continue  # when this was frozen, queries that failed were not recorded
         elif isinstance(event, Asked) and not event.yes_no:
             for query, told in zip(event.queries, event.replies, strict=True):
                 found['instances'].append([event.observation.image_id, query.looks, told.goal,

@@ -46,7 +46,7 @@ from sightplan.model.query import (
     ask_in_batches,
 )
 from sightplan.planning.visual import BackendVisualPlanner
-from sightplan.queries import DetectInstances, TextReply, YesNo, YesNoReply
+from sightplan.queries import DetectInstances, TextReply, YesNo
 from sightplan.sweeps.batch import Batch, Outcome
 from sightplan.sweeps.work import Worker
 from sightplan.vlm.api import Generate
@@ -206,7 +206,7 @@ class TruthGrounder(Answering):
             truth = question.atom in state
             verdict = self._change(question.atom, truth, self.calls) if self._change else None
             verdict = verdict or (Verdict.YES if truth else Verdict.NO)
-            answers.append(Answer(question.atom, verdict, text=verdict.value))
+            answers.append(Answer(verdict.value, verdict=verdict))
         self.calls += 1
         self.asked.append(tuple(q.atom for q in questions))
         return answers
@@ -244,8 +244,7 @@ class GuessingGrounder(Answering):
                 says = (atom in state) is (rng.random() >= self._error)
             else:
                 says = self._guess == 'random' and rng.random() < 0.5
-            answers.append(Answer(atom, Verdict.YES if says else Verdict.NO,
-                                  text='Yes' if says else 'No'))
+            answers.append(Answer('Yes' if says else 'No'))
         self.asked.append(tuple(question.atom for question in questions))
         return answers
 
@@ -342,7 +341,7 @@ class TalkingBackend(ModelByKind):
         return TextReply(reply) if isinstance(reply, str) else reply
 
     @answers(YesNo, together=True)
-    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         raise AssertionError('a question was asked')
 
 

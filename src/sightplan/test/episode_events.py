@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -37,9 +38,10 @@ from sightplan.model import (
     SeenThings,
     Stepped,
     Usage,
+    Verdict,
 )
 from sightplan.model.perception import QUESTION_PURPOSES
-from sightplan.model.query import Query, Reply, Rgb
+from sightplan.model.query import Failed, Query, Reply, Rgb
 from sightplan.queries import DetectInstances, answered
 from sightplan.records.queries_json import named_prompt
 
@@ -114,14 +116,22 @@ def other_queries(draw: st.DrawFn) -> Asked:
 def asked(draw: st.DrawFn) -> Asked:
     """A batch of questions with their answers."""
     rows = draw(st.lists(st.tuples(st.builds(Question, ATOMS, TEXTS), st.builds(
-        Answer, ATOMS, p_yes=st.none() | CHANCES, p_no=st.none() | CHANCES, text=TEXTS,
-        p_unknown=st.none() | CHANCES), st.sampled_from((None, True, False))), max_size=3))
+        Answer, TEXTS, st.none() | CHANCES, st.none() | CHANCES, st.none() | CHANCES,
+        verdict=st.sampled_from(Verdict)), st.sampled_from((None, True, False))), max_size=3))
     questions, answers, expected = zip(*rows, strict=True) if rows else ((), (), ())
     prompt = draw(TEXTS)
     return draw(st.builds(
         answered, observations(), st.just(questions), st.just(answers), st.just(expected),
         st.sampled_from(QUESTION_PURPOSES), st.none() | ACTIONS, SECONDS, TEXTS, st.just(prompt),
         USAGES, TEXTS, words=st.just(named_prompt(prompt))))
+
+
+@st.composite
+def failed(draw: st.DrawFn) -> Asked:
+    """A batch of questions of which the model answered some, if any."""
+    event = draw(asked().filter(lambda one: one.queries))
+    first = Failed(draw(TEXTS))
+    return dataclasses.replace(event, expected=(), replies=(first, *event.replies[1:]))
 
 
 @st.composite
@@ -146,6 +156,7 @@ def steps(draw: st.DrawFn) -> Stepped:
 EVENT = st.one_of(
     st.builds(Observed, observations()), asked(),
     other_queries(),
+    failed(),
     st.builds(GoalAdopted, LITERALS, TEXTS),
     st.builds(ProblemAdopted, st.dictionaries(NAMES, NAMES, max_size=3), LITERALS, TEXTS),
     st.builds(ModelKnown, TEXTS, TEXTS),

@@ -276,8 +276,8 @@ def test_probabilities_are_published_where_given_and_never_invented():
     class Unsure(TruthGrounder):
         def ground(self, observation, questions, timeout_s=None, prompt=None):
             answers = super().ground(observation, questions, timeout_s)
-            return [Answer(a.atom, a.verdict, .6, .2) if a.atom.predicate == 'on' else a
-                    for a in answers]
+            return [Answer(a.text, .6, .2) if q.atom.predicate == 'on' else a
+                    for q, a in zip(questions, answers, strict=True)]
     events = EventList()
     run_episode(spec_of(), make_policy('ground'), world, Unsure(world), SearchPlanner(), events,
                 world.domain)

@@ -90,9 +90,9 @@ def test_the_guessing_model_knows_what_it_sees_only(guess, verdicts):
             atoms = world.model.atoms
             answers = model.ground(look, [DOMAIN.question(atom) for atom in atoms])
             assert model.ground(look, [DOMAIN.question(atom) for atom in atoms]) == answers
-            for answer in answers:
-                if set(answer.atom.args) <= set(look.visible_objects):
-                    assert (answer.verdict is Verdict.YES) is (answer.atom in problem.init)
+            for atom, answer in zip(atoms, answers, strict=True):
+                if set(atom.args) <= set(look.visible_objects):
+                    assert (answer.verdict is Verdict.YES) is (atom in problem.init)
                 else:
                     guesses.add(answer.verdict)
     assert guesses == verdicts
@@ -106,9 +106,10 @@ def test_errors_about_what_is_in_view_come_as_often_as_told():
             world.reset(spec_of(problem))
             atoms = [a for a in world.model.atoms
                      if set(a.args) <= pantry_view(problem, problem.init)]
-            for answer in GuessingGrounder(world, error=0.2, seed=seed).ground(
-                    world.observe(), [DOMAIN.question(atom) for atom in atoms]):
-                wrong += (answer.verdict is Verdict.YES) is not (answer.atom in problem.init)
+            answers = GuessingGrounder(world, error=0.2, seed=seed).ground(
+                world.observe(), [DOMAIN.question(atom) for atom in atoms])
+            for atom, answer in zip(atoms, answers, strict=True):
+                wrong += (answer.verdict is Verdict.YES) is not (atom in problem.init)
                 total += 1
     assert total > 1000
     assert abs(wrong / total - 0.2) < 0.05

@@ -37,10 +37,10 @@ from sightplan.model import (
     Question,
     Stepped,
     StopReason,
-    Verdict,
+    Usage,
     WorldError,
 )
-from sightplan.model.query import Deadline
+from sightplan.model.query import Deadline, Failed
 from sightplan.queries import Generate, YesNo
 
 MOVE = Action('moveblock', ('r', 'c2'))
@@ -260,6 +260,33 @@ def test_stages_are_timed_with_the_given_clock():
     assert ended.seconds == 11.
 
 
+def test_a_model_that_fails_is_recorded_with_what_came_before_and_what_it_cost():
+    class Grounder(Answering):
+        model, usage = 'm', Usage()
+
+        def ground(self, observation, questions, timeout_s=None, prompt=None):
+            self.usage += Usage(requests=2, prompt_tokens=7)
+            error = BackendError('the server is gone')
+            error.partial = [Answer('yes'), None]
+            raise error
+
+    world = MemoryWorld()
+    scorer = EpisodeScorer(world)
+    ended, events, _ = episode(Script(begin=lambda context: ask_atoms(
+        context, [Atom('clear', ('r',)), Atom('clear', ('g',))], AskPurpose.GOAL)),
+        world=world, grounder=Grounder())
+    assert ended.reason is StopReason.ERROR and 'the server is gone' in ended.message
+    [asked] = events.of(Asked)
+    answer, failed = asked.replies
+    assert answer == Answer('yes') and failed == Failed('BackendError: the server is gone')
+    assert asked.failed and not asked.yes_no and (asked.model, asked.questions) == ('m', ())
+    assert asked.usage == Usage(requests=2, prompt_tokens=7)
+    for event in events.events:
+        scorer.record(event)
+    line = scorer.result()
+    assert line['usage']['prompt_tokens'] == 7 and line['questions'] == 0
+
+
 def test_limits_reach_grounder_and_planner():
     seen = {}
 
@@ -268,7 +295,7 @@ def test_limits_reach_grounder_and_planner():
 
         def ground(self, observation, questions, timeout_s=None, prompt=None):
             seen['ground'] = timeout_s
-            return [Answer(questions[0].atom, Verdict.YES)]
+            return [Answer('yes')]
 
     class Planner:
         def plan(self, task, timeout_s):

@@ -139,7 +139,7 @@ def asked(stamp, purpose, answers, expected=None, action=None):
     atoms = [Atom.parse(text) for text in answers]
     return answered(Observation(IMAGE.image, stamp),
                  tuple(Question(a, str(a)) for a in atoms),
-                 tuple(Answer(a, v) for a, v in zip(atoms, answers.values(), strict=True)),
+                 tuple(Answer(verdict=v) for v in answers.values()),
                  tuple((expected or {}).get(text) for text in answers), purpose, action, .5, 'vlm')
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sightplan.grounding import PARSERS, parse_prefix, parse_yes_no
 from sightplan.model import Verdict
-from sightplan.queries.parsing import rates_answer
+from sightplan.model.yes_no_text import rates_answer
 
 YES, NO, UNPARSED, UNKNOWN = Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.UNKNOWN
 

@@ -99,7 +99,6 @@ def test_one_request_a_look_shows_the_picture_and_names_the_pieces():
     grounder = BackendGrounder(writer)
     for asked in (questions(), questions()[:3], questions()[5:6]):
         answers = grounder.ground(LOOK, asked, 7.0, READ)
-        assert [answer.atom for answer in answers] == [question.atom for question in asked]
         assert [answer.verdict.says for answer in answers] == [
             question.atom in PROBLEM.init for question in asked]
     [request] = writer.requests
@@ -126,7 +125,8 @@ def test_who_only_answers_questions_is_asked_them():
     world.reset(spec_of(PROBLEM))
     backend = make_backend('noisy_reader', {'table': 'perfect'}, world)
     answers = BackendGrounder(backend).ground(world.observe(), questions(), prompt=READ)
-    assert all(answer.verdict.says is (answer.atom in PROBLEM.init) for answer in answers)
+    assert [answer.verdict.says for answer in answers] == [
+        question.atom in PROBLEM.init for question in questions()]
 
 
 def test_a_domain_without_such_a_prompt_says_so():

@@ -10,7 +10,7 @@ from sightplan import cli
 from sightplan.commands import doctor_model
 from sightplan.model import BackendError, InputError, Usage
 from sightplan.model.query import Traits
-from sightplan.queries import YesNo, YesNoReply
+from sightplan.queries import Answer, YesNo
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Eyes:
         yes = (True if self.blind else bool(red > blue) == asked_red) != self.wrong
         p = (0.9 if yes else 0.05) * self.factor
         text = self.text or ('Yes' if yes else 'No')
-        return YesNoReply(text, *(() if self.bare else (p, 0.95 * self.factor - p)))
+        return Answer(text, *(() if self.bare else (p, 0.95 * self.factor - p)))
 
     def ask_plainly(self, queries):
         if self.alone is None:
@@ -89,8 +89,9 @@ def test_a_good_model_passes_and_is_measured(monkeypatch):
     (Eyes(wrong=True), {'sense'}, '0 of 4 answers right'),
     (Eyes(text='<think> Well'), {'answers'}, 'enable_thinking'),
     (Eyes(factor=1e-3), {'probabilities'}, 'means to say something else'),
-    (Eyes(factor=math.nan), {'probabilities', 'sense'}, 'overflows'),
-    (Eyes(factor=1.2), {'probabilities'}, 'no probability'),
+    (Eyes(factor=math.nan), {'answers'}, 'overflows'),
+    (Eyes(factor=1.2), {'answers'}, 'p_yes = 1.08; a probability lies in'),
+    (Eyes(factor=1.1), {'probabilities'}, 'no probability'),
     (Eyes(alone=0.3), {'shared = plain'}, 'mechanism=plain'),
     (Eyes(alone=math.nan), {'shared = plain'}, 'mechanism=plain'),
     (Eyes(lost='the server drops pictures; serve another model'), {'pictures'}, 'serve another'),

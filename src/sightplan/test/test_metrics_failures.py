@@ -50,6 +50,7 @@ from sightplan.model import (
     Verdict,
     WorldError,
 )
+from sightplan.model.judged_answer import JudgedAnswer
 from sightplan.queries import answered
 
 YES, NO, UNPARSED = Verdict.YES, Verdict.NO, Verdict.UNPARSED
@@ -273,9 +274,9 @@ def test_a_belief_that_no_answer_was_wrong_about_misjudged_the_state():
     truth = frozenset(map(Atom.parse, START))
     judgements.believe(Belief(truth | {Atom.parse('clear g')}))
     question = world.domain.question(Atom.parse('clear g'))
-    asked = answered(seen, (question,), (Answer(question.atom, NO),), (True,),
+    asked = answered(seen, (question,), (Answer(verdict=NO),), (True,),
                   AskPurpose.PRECONDITION, G2)
-    judgements.take(asked, question, asked.answers[0], False, 0)
+    judgements.take(JudgedAnswer(asked, 0, 0, False))
     judgements.believe(Belief(truth))  # the answer corrects it, after the plan was made
     entry = {'misled': [], 'image_id': seen.image_id, 'stamp_ns': 0}
     judgements.step(0, G2, FeedbackStatus.WITHHELD, truth, entry)

@@ -35,7 +35,6 @@ from sightplan.model import (
     Stepped,
     StopReason,
     Usage,
-    Verdict,
     WorldError,
 )
 from sightplan.model.event_handler import EventHandler
@@ -90,7 +89,7 @@ R_TO_2 = Action('moveblock', ('r', 'c2'))
 
 def asked(stamp_ns: int, usage: Usage | None = None) -> Asked:
     return answered(Observation.elsewhere('image', stamp_ns), (Question(ATOM, 'on?'),),
-                 (Answer(ATOM, Verdict.YES),), (None,), AskPurpose.ENUMERATION, model='vlm',
+                 (Answer('yes'),), (None,), AskPurpose.ENUMERATION, model='vlm',
                  usage=usage)
 
 

@@ -16,7 +16,7 @@ from sightplan.metrics.measures import MEAN, SHARE, Measure, aggregate
 from sightplan.model import Atom, InputError, Question
 from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.model.sample import SampleReply
-from sightplan.queries import Generate, TextReply, YesNo, YesNoReply
+from sightplan.queries import Answer, Generate, TextReply, YesNo
 from sightplan.records import RunStore
 from sightplan.runs import (
     OpenRun,
@@ -112,7 +112,7 @@ class Sure(ModelByKind):
     @answers(YesNo, together=True)
     def answer(self, queries, deadline: Deadline):
         self.asked.append([query.question.text for query in queries])
-        return [YesNoReply('Yes', 0.75, 0.25)] * len(queries)
+        return [Answer('Yes', 0.75, 0.25)] * len(queries)
 
 
 class Writer(ModelByKind):

@@ -19,7 +19,7 @@ from doubles import InsideEngine
 from sightplan import cli
 from sightplan.model import BackendError, InputError, SpendingCapError, Usage, plugins
 from sightplan.model.query import Deadline, ModelByKind, answers
-from sightplan.queries import YesNo, YesNoReply
+from sightplan.queries import Answer, YesNo
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, load_suite, run
 from sightplan.runs import suite_finding as suites
@@ -62,7 +62,7 @@ class Counting(ModelByKind):
         error = dict(self.fails).get(len(self.sizes))
         if error is not None:
             raise error
-        return [YesNoReply('Yes', 0.75, 0.25)] * len(request)
+        return [Answer('Yes', 0.75, 0.25)] * len(request)
 
 
 def lines_of(out):
@@ -126,7 +126,7 @@ class Partly(Counting):
             return super().answer(request, deadline)
         except (BackendError, SpendingCapError) as error:
             answered = len(request) - 2
-            error.partial = [YesNoReply('Yes', 0.75, 0.25)] * answered + [None] * 2
+            error.partial = [Answer('Yes', 0.75, 0.25)] * answered + [None] * 2
             raise
 
 

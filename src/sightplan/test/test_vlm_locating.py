@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sightplan.model import Form, InputError, Region, Target
 from sightplan.model.query import Deadline, ModelByKind, answers, ask_one
-from sightplan.queries import Check, YesNo, YesNoReply
+from sightplan.queries import Answer, Check, YesNo
 from sightplan.queries.marks import marked
 from sightplan.vlm.wrapping import Prompted
 
@@ -40,15 +40,15 @@ class Answering(ModelByKind):
         self.asked: list[Sequence[YesNo]] = []
 
     @answers(YesNo, together=True)
-    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         self.asked.append(request)
-        return [YesNoReply('Yes', 0.7, 0.2)]
+        return [Answer('Yes', 0.7, 0.2)]
 
 
 def test_a_backend_without_a_way_of_its_own_is_asked_about_a_marked_picture() -> None:
     chat = Answering()
     backend = Prompted(chat)
-    assert ask_one(backend, request(mask=MASK)) == YesNoReply('Yes', 0.7, 0.2)
+    assert ask_one(backend, request(mask=MASK)) == Answer('Yes', 0.7, 0.2)
     assert ask_one(backend, request(BOX, attempt=1)).text == 'Yes'
     assert ask_one(backend, request(text='Where to grip it?')).text == 'Yes'
     outline, frame, cross = chat.asked
@@ -63,8 +63,8 @@ def test_a_backend_without_a_way_of_its_own_is_asked_about_a_marked_picture() ->
 def test_a_way_of_its_own_comes_first() -> None:
     class Own(Answering):
         @answers(Check)
-        def check(self, request: Check, deadline: Deadline) -> YesNoReply:
-            return YesNoReply('No')
+        def check(self, request: Check, deadline: Deadline) -> Answer:
+            return Answer('No')
 
     backend: Any = Own()
     assert ask_one(backend, request()).text == 'No' and not backend.asked

@@ -29,8 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.domains import Domain, InstantiatedModel
-from sightplan.model import Action, Answer, Atom, Problem, State, Verdict
+from sightplan.model import Action, Atom, Problem, State, Verdict
 from sightplan_belief.constraints import CardinalityRule, Constraints
+from sightplan_belief.estimator import Evidence
 from sightplan_belief.observation_model import ObservationModel
 
 Floats = NDArray[np.float64]
@@ -200,13 +201,13 @@ class ArrangementBelief:
         self._best = []
         self._trim()
 
-    def answer(self, answers: Sequence[Answer]) -> None:
+    def answer(self, answers: Sequence[Evidence]) -> None:
         """Take in answers about one picture: one measurement of each thing that was asked about.
 
         Answers about empty places count for themselves.
         """
         self._best, self._read = [], True
-        rows: dict[int, dict[int, Answer]] = {}
+        rows: dict[int, dict[int, Evidence]] = {}
         for answer in answers:
             if answer.atom.predicate == self.structure.predicate:
                 thing, place = answer.atom.args
@@ -220,7 +221,7 @@ class ArrangementBelief:
                 self._measure(row, items)
         self._trim()
 
-    def _measure(self, row: int, items: Mapping[int, Answer]) -> None:
+    def _measure(self, row: int, items: Mapping[int, Evidence]) -> None:
         """Add the evidence of one batch of answers about a thing's place."""
         said = {column: item.verdict for column, item in items.items()}
         gain = np.zeros(self.table.shape[1])
@@ -240,7 +241,7 @@ class ArrangementBelief:
         self._last[row] = said
         self.table[row] += gain
 
-    def _likelihoods(self, answer: Answer) -> tuple[float, float]:
+    def _likelihoods(self, answer: Evidence) -> tuple[float, float]:
         """Log P(answer | atom false), log P(answer | atom true) [nats]."""
         return self.rates.log_likelihoods(answer.atom.predicate, answer.verdict, answer.p_yes,
                                           answer.p_no, answer.bounded)

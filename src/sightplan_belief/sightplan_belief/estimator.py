@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from sightplan.domains import Domain
 from sightplan.model import (
+    Answer,
     Atom,
     InputError,
     Literal,
@@ -74,6 +75,17 @@ class Evidence:
     p_yes: float | None = None
     p_no: float | None = None
     bounded: bool = False
+
+
+def evidence_of(answers: Mapping[Atom, Answer], image: str = '') -> list[Evidence]:
+    """Answers about one picture as evidence.
+
+    Args:
+        answers: by what was asked.
+        image: id of the picture.
+    """
+    return [Evidence(atom, answer.verdict, image, answer.p_yes, answer.p_no, answer.bounded)
+            for atom, answer in answers.items()]
 
 
 MOST_LISTED = 100_000

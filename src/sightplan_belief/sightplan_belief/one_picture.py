@@ -22,7 +22,6 @@ from sightplan.domains import Domain, load_domain
 from sightplan.grounding.backend_grounder import BackendGrounder
 from sightplan.model import (
     Answer,
-    Atom,
     InputError,
     Observation,
     Problem,
@@ -45,7 +44,7 @@ from sightplan_belief.estimator import (
     Estimate,
     Estimator,
     EstimatorSettings,
-    Evidence,
+    evidence_of,
 )
 from sightplan_belief.observation_model import read_observation_model
 from sightplan_belief.priors import known_rates
@@ -81,7 +80,7 @@ class Seen:
         believed, marginals = self.estimate.state, self.estimate.marginals
         return sorted(((question, answer) for question, answer
                        in zip(self.questions, self.answers, strict=True)
-                       if answer.verdict is not Verdict.NO or marginals[answer.atom] > above),
+                       if answer.verdict is not Verdict.NO or marginals[question.atom] > above),
                       key=lambda pair: pair[0].atom not in believed)
 
 
@@ -125,9 +124,9 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
     questions = tuple(loaded.question(atom) for atom in loaded.worth_asking(scene))
     observation = Observation(image)
     answers = grounder.ground(observation, questions, prompt=words)
-    estimate = estimator.estimate([
-        Evidence(a.atom, a.verdict, observation.image_id, a.p_yes, a.p_no, a.bounded)
-        for a in answers])
+    estimate = estimator.estimate(evidence_of(
+        {question.atom: answer for question, answer in zip(questions, answers, strict=True)},
+        observation.image_id))
     return Seen(image, grounder.model, questions, tuple(answers), estimate)
 
 
@@ -153,16 +152,13 @@ def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain
         InputError: an argument or the file cannot be used; names it and the remedy.
         BackendError: the model could not be loaded, or could not answer.
     """
-    from sightplan.queries.parsing import parse_yes_no
     image = _image(picture)
     _check_backend(backend)
     made = make_checked_backend(backend, resolved_options(
         backend, backend_options or {}, 0, domain=load_domain(domain) if domain else None))
-    about = Atom('question', ())
     if can_ask(made, Generate):
-        text = ask_one(made, Generate('', (image, question))).text
-        return made.name, Answer(about, parse_yes_no(text), text=text)
-    answer, = BackendGrounder(made).ground(Observation(image), [Question(about, question)])
+        return made.name, Answer(ask_one(made, Generate('', (image, question))).text)
+    answer, = BackendGrounder(made).ground(Observation(image), [Question.of_words(question)])
     return made.name, answer
 
 

@@ -74,7 +74,7 @@ class World:
             self.asked.append((observation.image_id, reason.purpose, reason.action))
             goal = frozenset(literal.atom for literal in PROBLEM.goal)
             seen = goal if observation.shows_goal else self.state
-            return [Answer(atom, self._reads(observation, atom, seen)) for atom in atoms]
+            return [Answer(verdict=self._reads(observation, atom, seen)) for atom in atoms]
         return SimpleNamespace(ask=ask)
 
     def believe(self, state: State, probabilities: Any = None) -> None:

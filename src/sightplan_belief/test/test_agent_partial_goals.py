@@ -10,7 +10,7 @@ import pytest
 from doubles import Answering, EventList, spec_of
 from sightplan.agent import make_policy, run_episode
 from sightplan.domains import load_domain
-from sightplan.model import Answer, Atom, Planned, Stepped, StopReason, Verdict
+from sightplan.model import Answer, Atom, Planned, Stepped, StopReason
 from sightplan.planning.own import OwnPlanner
 from sightplan.planning.symbolic import FastDownwardPlanner
 from sightplan_belief import ObservationModel
@@ -37,7 +37,7 @@ class Reader(Answering):
         state = {atom for atom in self._world.state(observation.stamp_ns)
                  if atom.args[0] not in self._wrong}
         state |= {Atom('at', pair) for pair in self._wrong.items()}
-        return [Answer(question.atom, Verdict.YES if question.atom in state else Verdict.NO)
+        return [Answer('yes' if question.atom in state else 'no')
                 for question in questions]
 
 

@@ -148,13 +148,13 @@ def test_pooling_by_hand():
 
 
 @pytest.mark.parametrize(('answer', 'expected'), [
-    (Answer(ATOMS[0], Verdict.YES), 0.9),
-    (Answer(ATOMS[0], Verdict.NO), 0.1),
-    (Answer(ATOMS[0], Verdict.UNPARSED), None),
-    (Answer(ATOMS[0], Verdict.UNPARSED, 0.4, 0.4), None),
-    (Answer(ATOMS[0], Verdict.UNKNOWN, 0.3, 0.1, '', 0.6), None),
-    (Answer(ATOMS[0], Verdict.YES, 0.6, 0.2), 0.75),
-    (Answer(ATOMS[0], Verdict.YES, 0.0, 0.0), 0.9)])
+    (Answer(verdict=Verdict.YES), 0.9),
+    (Answer(verdict=Verdict.NO), 0.1),
+    (Answer(verdict=Verdict.UNPARSED), None),
+    (Answer('', 0.4, 0.4, verdict=Verdict.UNPARSED), None),
+    (Answer('', 0.3, 0.1, 0.6, verdict=Verdict.UNKNOWN), None),
+    (Answer('', 0.6, 0.2, verdict=Verdict.YES), 0.75),
+    (Answer('', 0.0, 0.0, verdict=Verdict.YES), 0.9)])
 def test_what_an_answer_is_worth(answer, expected):
     found = p_true(answer, 0.9)
     assert found == expected if expected is None else found == pytest.approx(expected)

@@ -41,7 +41,8 @@ def test_the_shipped_model_sees_the_state_of_a_rendered_picture(seen):
     assert seen.estimate.state == PROBLEM.init
     assert seen.model.startswith('embedded_model/blocksworld@')
     assert [q.atom for q in seen.questions] == list(DOMAIN.worth_asking(PROBLEM))
-    right = sum((a.verdict is Verdict.YES) == (a.atom in PROBLEM.init) for a in seen.answers)
+    right = sum((a.verdict is Verdict.YES) == (q.atom in PROBLEM.init)
+                for q, a in zip(seen.questions, seen.answers, strict=True))
     assert right >= 0.9 * len(seen.answers)
     notable = [question.atom for question, _ in seen.notable()]
     assert set(notable) >= PROBLEM.init and len(notable) < len(seen.questions)

@@ -89,14 +89,9 @@ def test_scores_say_how_much_bounds_leave_open() -> None:
     assert 'bounded' not in scoring.summarise(lines[2:])
 
 
-ATOM = Atom('on', ('a', 'b'))
-
-
 @pytest.mark.parametrize('answer', [
-    Answer(ATOM, Verdict.YES, 0.9, 0.02, bounded=True),
-    Answer(ATOM, Verdict.NO, 0.02, 0.9, '', 0.01, bounded=True),
-    Answer(ATOM, Verdict.YES, 0.1, 0.1, bounded=True), Answer(ATOM, Verdict.YES, 0.9, 0.02),
-    Answer(ATOM, Verdict.YES)])
+    Answer('Yes', 0.9, 0.02, bounded=True), Answer('No', 0.02, 0.9, 0.01, bounded=True),
+    Answer('Yes', 0.1, 0.1, bounded=True), Answer('Yes', 0.9, 0.02), Answer('Yes')])
 def test_a_bound_goes_through_messages(answer: Answer) -> None:
     sent = messages.with_sign(answer)
     assert not sent.bounded and messages.with_bound(sent) == answer

@@ -17,7 +17,7 @@ from sightplan.model import BackendError, Form, InputError, Region, Target, Usag
 from sightplan.model.depth_files import read_depth
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers
-from sightplan.queries import Check, Generate, Locate, YesNo, YesNoReply
+from sightplan.queries import Answer, Check, Generate, Locate, YesNo
 from sightplan.queries.locate import LocateReply
 from sightplan.vlm.wrapping import Prompted
 from sightplan_belief import BackendLocator, Found, locate, locate_picture
@@ -236,7 +236,7 @@ def test_a_model_that_can_check_is_asked_before_anything_is_sure(desk, says, sur
     class Checking(Finger):
         @answers(Check)
         def check(self, request, deadline: Deadline):
-            return YesNoReply(says)
+            return Answer(says)
     found, = BackendLocator('finger', Checking(Settings())).locate(
         desk, [Target('the green mug')], PointerSettings(accept=0.9))
     assert found.checks >= 1 and found.sure is sure and bool(found.doubt) is not sure
@@ -463,7 +463,7 @@ class Careful(Finger):
     @answers(Check)
     def check(self, request, deadline: Deadline):
         self.checked.append(request)
-        return YesNoReply('no', 0.05, 0.95)
+        return Answer('no', 0.05, 0.95)
 
 
 class Chat(Finger):
@@ -474,7 +474,7 @@ class Chat(Finger):
     @answers(YesNo, together=True)
     def answer(self, request, deadline: Deadline):
         self.questions += [query.question for query in request]
-        return [YesNoReply('no', 0.05, 0.95)]
+        return [Answer('no', 0.05, 0.95)]
 
     @answers(Generate)
     def generate(self, request, deadline: Deadline):

@@ -21,7 +21,7 @@ from sightplan.model import (
 )
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers, ask_one
-from sightplan.queries import Check, YesNoReply
+from sightplan.queries import Answer, Check
 from sightplan.queries.locate import Locate, LocateReply
 from sightplan_belief.pointing import (
     ABSENT,
@@ -103,7 +103,7 @@ class ScriptedCheck:
         self.requests.append(request)
         if self.reply is not None:
             return self.reply
-        return YesNoReply('Yes' if PIECES.at(request.region.centre) == self.right else 'No')
+        return Answer('Yes' if PIECES.at(request.region.centre) == self.right else 'No')
 
 
 def located(replies, check=None, form=Form.POINT, pieces=PIECES, reliability=RELIABLE,
@@ -168,7 +168,7 @@ def test_nothing_more_is_asked_when_nothing_more_is_told():
 
 
 def test_a_place_is_checked_twice_at_most_and_each_time_in_other_words():
-    checker = ScriptedCheck(answer=YesNoReply('', 0.55, 0.45))
+    checker = ScriptedCheck(answer=Answer('', 0.55, 0.45))
     found, _ = located([reply(on(0)), UNREAD], checker, max_askings=60, accept=1.0)
     marked = [(PIECES.at(request.region.centre), request.attempt) for request in checker.requests]
     assert sorted(marked) == [(piece, number) for piece in range(4) for number in range(2)]
@@ -197,7 +197,7 @@ def test_what_cannot_be_read_is_no_vote(replies, votes):
 
 
 def test_if_nothing_can_be_read_nothing_is_said():
-    found, backend = located([UNREAD], ScriptedCheck(answer=YesNoReply('maybe')))
+    found, backend = located([UNREAD], ScriptedCheck(answer=Answer('maybe')))
     assert (found.regions, found.probability, found.place, found.mask) == ((), 0.0, None, None)
     assert found.unread == 'no numbers'
     assert found.abstained
@@ -214,7 +214,7 @@ def test_checks_help_where_points_cannot_be_read():
 
 
 def test_unread_checks_are_no_evidence():
-    unread, _ = located([reply(on(1))], ScriptedCheck(answer=YesNoReply('hm')), max_askings=3)
+    unread, _ = located([reply(on(1))], ScriptedCheck(answer=Answer('hm')), max_askings=3)
     assert not unread.belief.answers.checks
     assert sum(bool(asked.unread) for asked in unread.asked) == unread.checks
 
@@ -253,7 +253,7 @@ def test_votes_that_agree_are_checked_before_anything_is_sure():
     """However probable a place is by votes: existence is what a check must confirm."""
     votes = [reply(on(1), probability=0.99)]
     for says, checks in (('Yes', 1), ('No', 2), ('mu', 2)):
-        found, _ = located(votes, ScriptedCheck(answer=YesNoReply(says)))
+        found, _ = located(votes, ScriptedCheck(answer=Answer(says)))
         assert found.sure is (says == 'Yes') and found.checks == checks
         assert bool(found.doubt) is not found.sure
     alone, _ = located(votes)
@@ -263,12 +263,12 @@ def test_votes_that_agree_are_checked_before_anything_is_sure():
     assert named.sure and not (alone.sure or unnamed.sure or strange.sure)
     assert alone.doubt == unnamed.doubt == 'no check confirmed that it is there'
     assert strange.doubt == "the model does not know 'unicorn'"
-    last, _ = located(votes, ScriptedCheck(answer=YesNoReply('Yes')), max_askings=1)
+    last, _ = located(votes, ScriptedCheck(answer=Answer('Yes')), max_askings=1)
     assert not last.sure and last.checks == 0, 'no asking was left for a check'
 
 
 def test_a_spot_is_checked_by_its_point():
-    checker = ScriptedCheck(answer=YesNoReply('Yes'))
+    checker = ScriptedCheck(answer=Answer('Yes'))
     located([reply(at(30, 30))], checker, pieces=NO_PIECES)
     assert checker.requests
     assert all(request.mask is None and request.region == at(30, 30)
@@ -502,7 +502,7 @@ def replies_of(form):
     return st.tuples(st.just(form), st.lists(one, min_size=1, max_size=6))
 
 
-YES_NO = st.builds(YesNoReply, st.sampled_from(['Yes', 'No', 'maybe', '', 'Yes or no']),
+YES_NO = st.builds(Answer, st.sampled_from(['Yes', 'No', 'maybe', '', 'Yes or no']),
                    st.none() | st.floats(0, 1), st.none() | st.floats(0, 1))
 
 
@@ -526,9 +526,9 @@ def test_whatever_is_answered_the_budget_holds(said, yes_no, most, cut, checks):
 
 
 @pytest.mark.parametrize(('answer', 'expected'), [
-    (YesNoReply('Yes.'), 1.0), (YesNoReply('no'), 0.0), (YesNoReply('perhaps'), None),
-    (YesNoReply('', 0.3, 0.1), 0.75), (YesNoReply('yes', 0.0, 0.0), 1.0),
-    (YesNoReply('yes', 0.2, None), 1.0), (YesNoReply(''), None)])
+    (Answer('Yes.'), 1.0), (Answer('no'), 0.0), (Answer('perhaps'), None),
+    (Answer('', 0.3, 0.1), 0.75), (Answer('yes', 0.0, 0.0), 1.0),
+    (Answer('yes', 0.2, None), 1.0), (Answer(''), None)])
 def test_what_a_check_says(answer, expected):
     assert probability_of_yes(answer) == (None if expected is None else pytest.approx(expected))
 

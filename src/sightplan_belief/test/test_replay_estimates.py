@@ -22,7 +22,6 @@ from sightplan.model import (
     Observed,
     Privileged,
     Stepped,
-    Verdict,
 )
 from sightplan.replay.batches import Truth, batches, with_batches
 from sightplan_belief.observation_model import ObservationModel
@@ -129,7 +128,7 @@ def test_actions_do_what_they_should_where_answers_say_nothing(right):
         if batch.event.purpose is AskPurpose.ENUMERATION:
             return batch.event
         return dataclasses.replace(batch.event, replies=tuple(
-            Answer(a.atom, Verdict.UNPARSED, text='?') for a in batch.event.answers))
+            Answer('?') for a in batch.event.answers))
     found = estimate([with_batches(s, mute) for s in right], ALL, resamples=0)
     assert all(s['exact_states'] == 1. for s in found['estimators'].values())
 
@@ -181,13 +180,13 @@ def test_the_filter_is_that_of_the_method_belief(tmp_path, hidden):
 
 def test_unreadable_answers_and_strange_atoms_are_borne(faulty):
     def broken(batch):
-        answers = tuple(Answer(a.atom, Verdict.UNPARSED, text='?') if n % 2 else a
+        answers = tuple(Answer('?') if n % 2 else a
                         for n, a in enumerate(batch.event.answers))
         odd = Atom('on', ('r', 'nobody'))
         query = dataclasses.replace(batch.event.queries[0], question=dataclasses.replace(
             batch.event.questions[0], atom=odd))
         return dataclasses.replace(batch.event, queries=(*batch.event.queries, query),
-                                   replies=(*answers, Answer(odd, Verdict.YES)),
+                                   replies=(*answers, Answer('yes')),
                                    expected=(*batch.event.expected, None))
     found = estimate([with_batches(s, broken) for s in faulty], ALL, resamples=10)
     assert all(0. < s['accuracy'] < 1. for s in found['estimators'].values())

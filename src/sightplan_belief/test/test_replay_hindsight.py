@@ -57,8 +57,8 @@ def test_what_is_known_in_hindsight_is_nearly_the_truth(folder):
         found = episode(ObservationModel.default())
         assert len(found.answers) == len(found.truths) == len(found.unchanged) > 0
         assert [(a.atom, a.verdict) for a in found.answers] == [
-            (a.atom, a.verdict) for event in episode.source.episode.events
-            if isinstance(event, Asked) for a in event.answers]
+            (atom, a.verdict) for event in episode.source.episode.events
+            if isinstance(event, Asked) for atom, a in event.by_atom.items()]
         for values, p in ((0, 1.0 - found.truths), (1, found.truths)):
             assert (found.unchanged[:, values] <= p + 1e-9).all()
         for p, answer in zip(found.truths, found.answers, strict=True):

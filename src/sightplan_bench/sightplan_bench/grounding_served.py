@@ -23,7 +23,7 @@ import numpy as np
 
 from sightplan.model import Atom, GroundingPrompt, InputError, Observation, Question
 from sightplan.model.query import Model, ask_all, close
-from sightplan.queries import Generate, YesNoReply, yes_no_queries
+from sightplan.queries import Answer, Generate, yes_no_queries
 from sightplan.sweeps.serving import Server
 from sightplan.vlm.api import make_backend
 
@@ -63,7 +63,7 @@ def run(model: str, number: int, repeats: int, seed: int, threads: int,
     def picture() -> Observation:
         return Observation(random.integers(0, 256, _PICTURE, dtype=np.uint8))
 
-    def ask(asked: Model, seen: Observation) -> list[YesNoReply]:
+    def ask(asked: Model, seen: Observation) -> list[Answer]:
         return ask_all(asked, yes_no_queries(seen, questions, _PROMPT))
 
     def generate(asked: Model, seen: Observation) -> None:
@@ -124,6 +124,6 @@ def run(model: str, number: int, repeats: int, seed: int, threads: int,
             for name, row in found.items()}}
 
 
-def _difference(ours: Sequence[YesNoReply], theirs: Sequence[YesNoReply]) -> float:
+def _difference(ours: Sequence[Answer], theirs: Sequence[Answer]) -> float:
     """Largest difference of two probabilities."""
     return max(abs((a.p_yes or 0.0) - (b.p_yes or 0.0)) for a, b in zip(ours, theirs, strict=True))

@@ -25,9 +25,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from sightplan.model import BackendError, Usage
+from sightplan.model import Answer, BackendError, Usage
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers
-from sightplan.queries.yes_no import YesNo, YesNoReply
+from sightplan.queries.yes_no import YesNo
 from sightplan_models._embedded_sliding_network import (
     HEIGHT,
     KINDS,
@@ -168,7 +168,7 @@ class BoardReader(ModelByKind):
         return Usage(self._asked)
 
     @answers(YesNo, together=True)
-    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         """Answer all questions about one image.
 
         A question that is not about what is in one cell gets a reply that cannot be read as yes or
@@ -215,10 +215,10 @@ class BoardReader(ModelByKind):
             self._readings.popitem(last=False)
         return found
 
-    def _replies(self, reading: Reading, asked: Sequence[Asked | None]) -> list[YesNoReply]:
+    def _replies(self, reading: Reading, asked: Sequence[Asked | None]) -> list[Answer]:
         colours = tuple(sorted({one.colour for one in asked if one is not None and one.colour}))
         shades = self._shades(reading, colours)
-        return [YesNoReply(_UNREAD) if one is None or one.colour not in {'', *shades}
+        return [Answer(_UNREAD) if one is None or one.colour not in {'', *shades}
                 else _reply(_chance(reading, one, shades)) for one in asked]
 
     def _shades(self, reading: Reading, names: tuple[str, ...]) -> dict[str, NDArray[np.float64]]:
@@ -255,8 +255,8 @@ def _chance(reading: Reading, asked: Asked, shades: dict[str, NDArray[np.float64
     return chance * float(shades[asked.colour][cell]) if asked.colour else chance
 
 
-def _reply(chance: float) -> YesNoReply:
-    return YesNoReply('yes' if chance >= 0.5 else 'no', chance, 1 - chance)
+def _reply(chance: float) -> Answer:
+    return Answer('yes' if chance >= 0.5 else 'no', chance, 1 - chance)
 
 
 def _checked(image: NDArray[np.uint8] | None) -> NDArray[np.uint8]:

@@ -31,7 +31,7 @@ from sightplan.model import (
     Usage,
 )
 from sightplan.model.query import Deadline, ModelByKind, answers
-from sightplan.queries import Generate, TextReply, YesNo, YesNoReply
+from sightplan.queries import Answer, Generate, TextReply, YesNo
 from sightplan.queries.choose import (
     LETTERS,
     ChoiceReply,
@@ -138,7 +138,7 @@ class LocalModel(ModelByKind):
     # Queries ----------------------------------------------------------------------------------
 
     @answers(YesNo, together=True)
-    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         """Answer all questions about one image."""
         seen, prompt = queries[0].observation, queries[0].prompt
         end = _end(deadline)
@@ -154,7 +154,7 @@ class LocalModel(ModelByKind):
                     raise
         return replies
 
-    def ask_plainly(self, queries: Sequence[YesNo]) -> list[YesNoReply]:
+    def ask_plainly(self, queries: Sequence[YesNo]) -> list[Answer]:
         """Answer each question with its own copy of prompt and image: the reference."""
         seen, prompt = queries[0].observation, queries[0].prompt
         with self._running():
@@ -238,7 +238,7 @@ class LocalModel(ModelByKind):
     # Yes and no --------------------------------------------------------------------------------
 
     def _answer(self, seen: Observation, prompt: GroundingPrompt, asked: list[str],
-                deadline: float) -> list[YesNoReply]:
+                deadline: float) -> list[Answer]:
         if time.monotonic() > deadline:
             raise DeadlineError(f'the time limit passed with 0 of {len(asked)} answers ready')
         if self._engine.mechanism == 'plain':
@@ -261,11 +261,11 @@ class LocalModel(ModelByKind):
         return self._replies(scores.masses, scores.top)
 
     def _plainly(self, seen: Observation, prompt: GroundingPrompt, asked: list[str],
-                 deadline: float) -> list[YesNoReply]:
+                 deadline: float) -> list[Answer]:
         picture = self._look(seen)
         head, foot = self._prompts.split(prompt)
         groups = self._read_for(prompt)
-        replies: list[YesNoReply] = []
+        replies: list[Answer] = []
         for number, question in enumerate(asked):
             if time.monotonic() > deadline:
                 late = DeadlineError(f'the time limit passed with {number} of {len(asked)} '
@@ -285,7 +285,7 @@ class LocalModel(ModelByKind):
                 replies += self._replies(scores.masses, scores.top)
         return replies
 
-    def _replies(self, masses: NDArray[np.float64], top: Sequence[int]) -> list[YesNoReply]:
+    def _replies(self, masses: NDArray[np.float64], top: Sequence[int]) -> list[Answer]:
         """Replies of one token: the most probable one is the model's answer.
 
         One that begins the word "unknown" stands for it, where that may be said.
@@ -298,7 +298,7 @@ class LocalModel(ModelByKind):
         """Tokens whose probabilities are read: yes, no and, if it is offered, unknown."""
         return [*self._groups, *([self._unknown] if prompt.unknown and self._unknown else [])]
 
-    def _reasoned(self, text: Any, opened: str = '') -> YesNoReply:
+    def _reasoned(self, text: Any, opened: str = '') -> Answer:
         """A reply with reasons; its probabilities are those of the answer's first word.
 
         ``opened``, the thought that the prompt has opened, is put before the text.
@@ -489,10 +489,10 @@ def _common(ids: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return first[:same]
 
 
-def _reply(text: str, chances: Sequence[float]) -> YesNoReply:
+def _reply(text: str, chances: Sequence[float]) -> Answer:
     """A reply with the probabilities of yes, no and, if it was offered, unknown; () for none."""
     yes, no, unknown = [*chances, None, None, None][:3]
-    return YesNoReply(text, yes, no, unknown)
+    return Answer(text, yes, no, unknown)
 
 
 def _answer_ids(label: str, tokenizer: Any, size: int) -> tuple[tuple[int, ...], ...]:

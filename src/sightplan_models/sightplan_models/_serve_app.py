@@ -37,7 +37,7 @@ from sightplan.model import (
 from sightplan.model.json_text import load_json
 from sightplan.model.query import Part, Query, Reply, Rgb, check_accepts
 from sightplan.model.redaction import without_secrets
-from sightplan.queries import ChoiceReply, Choose, YesNo, YesNoReply
+from sightplan.queries import Answer, ChoiceReply, Choose, YesNo
 from sightplan.queries.choose import MOST_OPTIONS
 from sightplan_models._decisions_wire import EXACT
 from sightplan_models._query_wire import from_wire
@@ -379,7 +379,7 @@ def _answer(question: Mapping[str, Any], reply: Reply) -> dict[str, Any]:
     kind, exact = question['type'], {EXACT: reply.to_json()}
     answer: dict[str, Any] = {'type': kind, 'name': question.get('name')}
     shares: tuple[float, ...] | None = None
-    if isinstance(reply, YesNoReply):
+    if isinstance(reply, Answer):
         masses = (reply.p_yes, reply.p_no, reply.p_unknown)
         told = [mass for mass in masses if mass is not None]
         if len(told) > 1 and sum(told) > 0:

@@ -45,7 +45,7 @@ from sightplan.model.query import (
     answers,
     check_accepts,
 )
-from sightplan.queries import Check, ChoiceReply, Choose, YesNo, YesNoReply
+from sightplan.queries import Answer, Check, ChoiceReply, Choose, YesNo
 from sightplan.vlm.images import MEDIA
 from sightplan.vlm.wrapping import Prompted
 from sightplan_models import _openai_server
@@ -264,7 +264,7 @@ class Decisions(_Service, ModelByKind):
         self._to_check = True
 
     @answers(YesNo, together=True)
-    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         """Answer all questions about one observation, in as few requests as possible."""
         prompt, seen = queries[0].prompt, queries[0].observation
         if prompt.reasoning:
@@ -358,19 +358,19 @@ class Decisions(_Service, ModelByKind):
         return await self._post(path, wire.body(self._settings.model, shown, asked), exchange,
                                 deadline)
 
-    def _yes_no(self, told: Told, asked: Typed) -> YesNoReply:
+    def _yes_no(self, told: Told, asked: Typed) -> Answer:
         if told.exact is not None:
-            return _exact(YesNoReply, told)
+            return _exact(Answer, told)
         if not told.probabilities:
             raise BackendError('the service refuses to answer this question; ask it otherwise, or '
                                'choose another model')
         if asked.options:
             yes, no, unknown = shares = self._told(told.probabilities)
             word = asked.options[max(range(3), key=shares.__getitem__)]
-            return YesNoReply(word.capitalize(), yes, no, unknown)
+            return Answer(word.capitalize(), yes, no, unknown)
         [yes] = told.probabilities
         yes, no = self._told((yes, 1 - yes))
-        return YesNoReply('Yes' if yes >= no else 'No', yes, no)
+        return Answer('Yes' if yes >= no else 'No', yes, no)
 
     def _choice(self, told: Told, asked: Typed) -> ChoiceReply:
         if told.exact is not None:

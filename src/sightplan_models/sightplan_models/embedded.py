@@ -37,7 +37,7 @@ from sightplan.model.query import (
     answers,
     traits_of,
 )
-from sightplan.queries import Choose, Detect, Locate, YesNo, YesNoReply
+from sightplan.queries import Answer, Choose, Detect, Locate, YesNo
 from sightplan.vlm.wrapping import Lazy, Router
 from sightplan_models import _model_loading
 from sightplan_models._depth import depth_channel
@@ -205,7 +205,7 @@ class _NoQuestions(ModelByKind):
                 else self._detector).name
 
     @answers(YesNo, together=True)
-    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         """Refuse questions: no model for the domain is shipped.
 
         Raises:
@@ -310,12 +310,12 @@ class QuestionModel(LocalModel):
         return self._channels == 4
 
     @answers(YesNo, together=True)
-    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         """Answer all questions about one image, without the words around them."""
         return super().answer([dataclasses.replace(query, prompt=BARE) for query in queries],
                               deadline)
 
-    def ask_plainly(self, queries: Sequence[YesNo]) -> list[YesNoReply]:
+    def ask_plainly(self, queries: Sequence[YesNo]) -> list[Answer]:
         """Answer each question with its own copy of the image, without the words around it."""
         return super().ask_plainly([dataclasses.replace(query, prompt=BARE) for query in queries])
 

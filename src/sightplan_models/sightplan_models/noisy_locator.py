@@ -50,13 +50,13 @@ from sightplan.model import (
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers
 from sightplan.model.region import Mask, Point, ThingSource, pixel
 from sightplan.queries import (
+    Answer,
     Check,
     Detect,
     Detection,
     DetectReply,
     Locate,
     LocateReply,
-    YesNoReply,
 )
 from sightplan.queries.detect import apart
 from sightplan_models._hashed_draws import uniform
@@ -171,7 +171,7 @@ class Backend(ModelByKind):
         return DetectReply(apart(one for _, one in sorted(found, key=lambda pair: pair[0])))
 
     @answers(Check)
-    def check(self, query: Check, deadline: Deadline) -> YesNoReply:
+    def check(self, query: Check, deadline: Deadline) -> Answer:
         """Answer whether a marked place is the target, with simulated errors.
 
         Raises:
@@ -184,7 +184,7 @@ class Backend(ModelByKind):
         key = (*self._key('check', query.image, truth, query.target.text), what)
         key += (str(self._drawn_at(query.attempt, key)),)
         right = uniform(*key, 'right') < self._settings.check_accuracy
-        return YesNoReply('Yes' if (marked == 0) is right else 'No')
+        return Answer('Yes' if (marked == 0) is right else 'No')
 
     def _key(self, what: str, image: NDArray[np.uint8], truth: TargetMasks,
              target: str) -> tuple[str, ...]:

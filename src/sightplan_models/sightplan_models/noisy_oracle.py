@@ -43,7 +43,8 @@ from dataclasses import dataclass
 
 from sightplan.model import Atom, TruthSource, param
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers
-from sightplan.queries import YesNo, YesNoReply
+from sightplan.queries import Answer, YesNo
+from sightplan.queries.yes_no import state_about
 from sightplan_models._confusion import ConfusionTable, Rates, load_table
 from sightplan_models._hashed_draws import draw
 from sightplan_models._truths import episode_of
@@ -119,7 +120,7 @@ class Backend(ModelByKind):
         self._split = settings.split
         self._episode = ''
         self._past: dict[tuple[str, bool, Atom], _Past] = {}
-        self._given: dict[tuple[str, bool, str, Atom], YesNoReply] = {}
+        self._given: dict[tuple[str, bool, str, Atom], Answer] = {}
 
     @property
     def name(self) -> str:
@@ -143,16 +144,17 @@ class Backend(ModelByKind):
             self._split = split
 
     @answers(YesNo, together=True)
-    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         """Answer all questions about one image, in order.
 
         Raises:
-            InputError: the table has no rates for a predicate.
+            InputError: the table has no rates for a predicate, or no truth tells the right answer
+                to a question in words.
             WorldError: there is no ground truth for the time of the image.
         """
         observation, prompt = queries[0].observation, queries[0].prompt
         image = observation.image_id or f'stamp {observation.stamp_ns}'
-        state = self._truth.state(observation.stamp_ns)
+        state = state_about(observation, [query.question for query in queries], self._truth)
         # A truth source that knows its episode (a service does) makes start_episode unnecessary.
         episode = episode_of(self._truth)
         if episode and episode != self._episode:
@@ -167,7 +169,7 @@ class Backend(ModelByKind):
         self._given.clear()
 
     def _reply(self, table: ConfusionTable, atom: Atom, truth: bool, image: str,
-               offered: bool) -> YesNoReply:
+               offered: bool) -> Answer:
         """The answer about an atom; ``offered``: whether it may be "unknown"."""
         key = (table.name, offered, image, atom)
         given = self._given.get(key)
@@ -176,7 +178,7 @@ class Backend(ModelByKind):
             past = self._past.get((table.name, offered, atom))
             drawn = self._draw(atom, truth, image, rates, past)
             self._past[table.name, offered, atom] = drawn
-            given = YesNoReply(UNREADABLE if drawn.unread
+            given = Answer(UNREADABLE if drawn.unread
                                else UNKNOWN if offered and drawn.unknown
                                else 'No' if truth is drawn.wrong else 'Yes')
             self._given[key] = given

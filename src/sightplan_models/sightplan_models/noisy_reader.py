@@ -32,7 +32,7 @@ from pathlib import Path
 
 from sightplan.model import InputError, State, TruthSource, param
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers
-from sightplan.queries import YesNo, YesNoReply
+from sightplan.queries import Answer, YesNo
 from sightplan_models._hashed_draws import uniform
 from sightplan_models._truths import episode_of, view_of
 
@@ -182,7 +182,7 @@ class Backend(ModelByKind):
         self._last: dict[tuple[bool, str], tuple[str, Item | None]] = {}
 
     @answers(YesNo, together=True)
-    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         """Answer all questions about one picture from one reading, in order.
 
         One that is about something else than ``at`` and ``empty`` gets a reply that says so, which
@@ -203,16 +203,16 @@ class Backend(ModelByKind):
                 self._truth.state(observation.stamp_ns), *key)
         read = self._read[key]
         if read is None:
-            return [YesNoReply(UNREADABLE)] * len(queries)
+            return [Answer(UNREADABLE)] * len(queries)
         taken = {cell for _, cell in read}
         replies = []
         for query in queries:
             atom = query.question.atom
             if atom.predicate not in (_AT, _EMPTY):
-                replies.append(YesNoReply(NO_BOARD.format(atom)))
+                replies.append(Answer(NO_BOARD.format(atom)))
                 continue
             yes = atom.args in read if atom.predicate == _AT else atom.args[0] not in taken
-            replies.append(YesNoReply('Yes' if yes else 'No'))
+            replies.append(Answer('Yes' if yes else 'No'))
         return replies
 
     def _reading(self, state: State, of_goal: bool, image: str) -> frozenset[Item] | None:

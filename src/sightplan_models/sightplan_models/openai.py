@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import (
+    Answer,
     BackendError,
     DeadlineError,
     InputError,
@@ -66,7 +67,7 @@ from sightplan.queries.pointing import (
     Pointing,
     family_hash,
 )
-from sightplan.queries.yes_no import YesNo, YesNoReply
+from sightplan.queries.yes_no import YesNo
 from sightplan.vlm.images import MEDIA, encode
 from sightplan.vlm.replies import begins_unknown, without_surrogates
 from sightplan.vlm.wrapping import Prompted
@@ -433,7 +434,7 @@ class ServerChat(ModelByKind):
             self._loop.close()
 
     @answers(YesNo, together=True)
-    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         """Answer all questions about one observation, one request each."""
         prompt, seen = queries[0].prompt, queries[0].observation
         shown: Part = (seen.text or '') if seen.image is None else seen.image
@@ -971,7 +972,7 @@ class ServerChat(ModelByKind):
         return found
 
 
-def _reply(message: _Message, unknown: bool) -> YesNoReply:
+def _reply(message: _Message, unknown: bool) -> Answer:
     """The answer; ``unknown``: whether it was offered, so that it has a probability, too.
 
     Where neither yes nor no is among the likely first words ("The answer is no."), it has no
@@ -980,13 +981,13 @@ def _reply(message: _Message, unknown: bool) -> YesNoReply:
     """
     words, likely = _ANSWERS[:3 if unknown else 2], message.likely
     if likely is None or not likely.lists(words[:2], _answer_word):
-        return YesNoReply(message.text)
+        return Answer(message.text)
     p_yes, p_no, *rest = likely.chances(words, _answer_word)
     absent = likely.absent(words[:2], _answer_word)
     if absent:
         p_yes, p_no = min(p_yes, p_no) if 'yes' in absent else p_yes, (
             min(p_yes, p_no) if 'no' in absent else p_no)
-    return YesNoReply(message.text, p_yes, p_no, rest[0] if rest else None, bool(absent))
+    return Answer(message.text, p_yes, p_no, rest[0] if rest else None, bool(absent))
 
 
 def _answer_word(token: str) -> str:

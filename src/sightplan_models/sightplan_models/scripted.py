@@ -53,6 +53,7 @@ from sightplan.model.query import (
 )
 from sightplan.model.yaml_text import load_yaml
 from sightplan.queries import (
+    Answer,
     Detect,
     DetectReply,
     Generate,
@@ -60,7 +61,6 @@ from sightplan.queries import (
     LocateReply,
     TextReply,
     YesNo,
-    YesNoReply,
 )
 from sightplan.queries.chat import ChatStyle
 from sightplan.queries.coordinates import Coordinates, Size
@@ -173,7 +173,7 @@ class _Script(ModelByKind):
             kind for name, kind in known_kinds().items() if name in self._kinds)})
 
     @answers(YesNo, together=True)
-    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         """Answer by the texts of the questions.
 
         Raises:
@@ -181,7 +181,7 @@ class _Script(ModelByKind):
         """
         return [self._answer(query.question.text) for query in queries]
 
-    def _answer(self, text: str) -> YesNoReply:
+    def _answer(self, text: str) -> Answer:
         """The answer to a question by its text; raises as ``answer``."""
         reply = self._answers.get(text, self._answers.get(_DEFAULT))
         if reply is None:
@@ -298,7 +298,7 @@ def _episodes(data: Any, kind: str, where: str) -> dict[str, list[Any]]:
     return {str(name): items for name, items in data.items()}
 
 
-def _answers(data: Any, where: str) -> dict[str, YesNoReply]:
+def _answers(data: Any, where: str) -> dict[str, Answer]:
     if not isinstance(data, dict):
         raise InputError(f'{where}: answers must be a mapping of questions to replies')
     return {str(question): _answer(value, f'{where}: answers[{question!r}]')
@@ -330,9 +330,9 @@ def _size(value: Any, where: str) -> Size | None:
     return value[0], value[1]
 
 
-def _answer(value: Any, where: str) -> YesNoReply:
+def _answer(value: Any, where: str) -> Answer:
     if not isinstance(value, Mapping):
-        return YesNoReply(_text(value, where))
+        return Answer(_text(value, where))
     if 'text' not in value or set(value) - {'text', *_CHANCES}:
         raise InputError(f'{where}: must be a text, or a mapping of text, '
                          f'{", ".join(_CHANCES)}')
@@ -343,7 +343,8 @@ def _answer(value: Any, where: str) -> YesNoReply:
                                    or not 0 <= chance <= 1):
             raise InputError(f'{where}: {name} = {chance!r} must lie in [0, 1]')
         chances.append(None if chance is None else float(chance))
-    return YesNoReply(_text(value['text'], where), *chances)
+    p_yes, p_no, p_unknown = chances
+    return Answer(_text(value['text'], where), p_yes, p_no, p_unknown)
 
 
 def _text(value: Any, where: str) -> str:

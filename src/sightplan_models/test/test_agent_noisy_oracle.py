@@ -273,6 +273,22 @@ def test_an_unknown_predicate_is_an_input_error_that_names_it(tmp_path):
         ask(backend, [Atom('holding', ('x',))])
 
 
+def test_a_question_in_words_whose_answer_no_truth_tells_is_refused():
+    class Knowing(FixedTruth):
+        known_words = frozenset({Question.of_words('Is it day?').atom})
+
+    def asked(truth, text):
+        request = yes_no_queries(look(1), (Question.of_words(text),))
+        return ask_all(make_backend('noisy_oracle', {}, truth), request)[0].text
+
+    with pytest.raises(InputError, match='Is it day'):
+        asked(FixedTruth(CLEAR), 'Is it day?')
+    assert asked(Knowing(Knowing.known_words), 'Is it day?') == 'Yes'
+    assert asked(Knowing(), 'Is it day?') == 'No'
+    with pytest.raises(InputError, match='Is it night'):
+        asked(Knowing(), 'Is it night?')
+
+
 def test_truth_is_looked_up_at_the_time_of_the_image(tmp_path):
     stamps = []
 

@@ -26,12 +26,12 @@ from sightplan.model import (
 )
 from sightplan.model.query import Deadline, ModelByKind, answers, ask_all, ask_one
 from sightplan.queries import (
+    Answer,
     ChoiceReply,
     Choose,
     Generate,
     TextReply,
     YesNo,
-    YesNoReply,
     yes_no_queries,
 )
 from sightplan.vlm.api import make_backend
@@ -65,7 +65,7 @@ class Stub(ModelByKind):
         self.reached = threading.Event()
 
     @answers(YesNo, together=True)
-    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         self.reached.set()
         assert self.gate.wait(60)
         self.batches.append(len(queries))
@@ -80,7 +80,7 @@ class Stub(ModelByKind):
                  prompt.after_image)
         rows = [np.random.default_rng(abs(hash((*shown, prompt.ask(one.question.text)))))
                 .dirichlet((1, 1, 1)) for one in queries]
-        return [YesNoReply('Maybe' if rest > 0.9 else 'Yes' if yes > no else 'No', yes, no,
+        return [Answer('Maybe' if rest > 0.9 else 'Yes' if yes > no else 'No', yes, no,
                            rest / 2 if prompt.unknown else None)
                 for yes, no, rest in rows]
 

@@ -21,7 +21,7 @@ from sightplan.model import (
     Question,
 )
 from sightplan.model.query import Deadline, ask_all
-from sightplan.queries import YesNo, YesNoReply, yes_no_queries
+from sightplan.queries import Answer, YesNo, yes_no_queries
 from sightplan.runs import RunSettings, resolved_backend_options
 from sightplan.vlm.api import make_backend, resolved_options
 from sightplan_models._model_identity import files_hash
@@ -70,7 +70,7 @@ def picture(stacks: Any = STACKS, seed: int = 3) -> Any:
         return renderer.render(stacks, names, look).rgb
 
 
-def ask(image: Any, texts: Any) -> list[YesNoReply]:
+def ask(image: Any, texts: Any) -> list[Answer]:
     return ask_all(backend(), request(image, texts))
 
 

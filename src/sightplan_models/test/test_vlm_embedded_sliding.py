@@ -16,8 +16,8 @@ from sightplan.domains import load_domain
 from sightplan.domains.sliding import boards
 from sightplan.model import Atom, BackendError, DeadlineError, Observation, Question, Verdict
 from sightplan.model.query import Deadline, ask_all
-from sightplan.queries import YesNoReply, yes_no_queries
-from sightplan.queries.parsing import parse_yes_no
+from sightplan.model.yes_no_text import parse_yes_no
+from sightplan.queries import Answer, yes_no_queries
 from sightplan.vlm.api import make_backend
 from sightplan_models.embedded import Backend, Settings, shipped_domains, shipped_folder
 
@@ -53,7 +53,7 @@ def picture(pieces: Any = PIECES, cells: Any = CELLS, size: int = 4, view: str =
     return scene.render(cells)
 
 
-def ask(image: Any, texts: Any, timeout_s: float | None = None) -> list[YesNoReply]:
+def ask(image: Any, texts: Any, timeout_s: float | None = None) -> list[Answer]:
     questions = tuple(Question(Atom('probe'), text) for text in texts)
     return ask_all(backend(), yes_no_queries(Observation(image), questions), Deadline(timeout_s))
 

@@ -287,7 +287,7 @@ def test_tokens_of_hidden_reasoning_are_no_answer(make: Any, end: Any) -> None:
 def test_tokens_that_are_not_the_message_are_no_answer(make: Any, text: str, tokens: Any) -> None:
     with FakeServer(in_turn(chat(text, logprobs=tokens))) as server:
         [reply] = ask_all(make(server, thinking_tokens=100), questions(1))
-    assert reply == module.YesNoReply(text)
+    assert reply == module.Answer(text)
 
 
 def test_thoughts_in_the_reply_are_no_answer(make: Any) -> None:
@@ -342,7 +342,7 @@ def test_without_a_place_of_the_answer_there_are_no_probabilities(make: Any, tok
     text = ''.join(token for token, _ in tokens)
     with FakeServer(in_turn(chat(text, logprobs=tokens))) as server:
         [reply] = ask_all(make(server), questions(1, REASONING))
-    assert reply == (module.YesNoReply(text))
+    assert reply == (module.Answer(text))
 
 
 def test_the_stop_word_is_put_back_where_the_server_says_so(make: Any) -> None:

@@ -50,7 +50,7 @@ from sightplan.model.query import (
     part_name,
     traits_of,
 )
-from sightplan.queries import Check, ChoiceReply, TextReply, YesNo, YesNoReply, yes_no_queries
+from sightplan.queries import Answer, Check, ChoiceReply, TextReply, YesNo, yes_no_queries
 from sightplan.queries.choose import Choose
 from sightplan.queries.detect import Detect, Detection, DetectReply
 from sightplan.queries.locate import Locate, LocateReply
@@ -88,11 +88,11 @@ class Counting(ModelByKind):
         self.usage += Usage(number, 100 * number, number, 0.1 * self.calls)
 
     @answers(YesNo, together=True)
-    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         replies = []
         for _ in request:
             self.calls += 1
-            replies.append(YesNoReply(f'Yes {self.calls}', 1 / (self.calls + 2), None))
+            replies.append(Answer(f'Yes {self.calls}', 1 / (self.calls + 2), None))
         self._spend(len(replies))
         return replies
 
@@ -678,10 +678,10 @@ class Checking(Pointing):
     """With a way of its own to check places."""
 
     @answers(Check)
-    def check(self, request: Check, deadline: Deadline) -> YesNoReply:
+    def check(self, request: Check, deadline: Deadline) -> Answer:
         self.calls += 1
         self._spend(1)
-        return YesNoReply(f'Yes {self.calls}', 0.5, 0.25)
+        return Answer(f'Yes {self.calls}', 0.5, 0.25)
 
 
 def find(text: str = 'the mug', seed: int = 0, **more: Any) -> Locate:
@@ -770,8 +770,8 @@ def test_replay_names_what_pointed_and_whether_it_writes(tmp_path: Path) -> None
         name = 'eyes@1'
 
         @answers(YesNo)
-        def answer(self, query: YesNo, deadline: Deadline) -> YesNoReply:
-            return YesNoReply('Yes')
+        def answer(self, query: YesNo, deadline: Deadline) -> Answer:
+            return Answer('Yes')
 
     backend: Any = recording.Recorded(Router(Asked(), {Locate: Finger()}), tmp_path / 'r.jsonl')
     assert (backend.name, part_name(backend, Locate)) == ('eyes@1', 'finger@2')

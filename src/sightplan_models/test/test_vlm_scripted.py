@@ -22,7 +22,7 @@ from sightplan.model import (
     Usage,
 )
 from sightplan.model.query import ask_all, ask_one, can_ask
-from sightplan.queries import YesNoReply, yes_no_queries
+from sightplan.queries import Answer, yes_no_queries
 from sightplan.queries.detect import Detect
 from sightplan.queries.locate import Locate, LocateReply
 from sightplan.runs import RunSettings, run
@@ -41,7 +41,7 @@ def said(backend: Any, times: int = 1) -> list[str]:
     return [ask_one(backend, Generate('', ('?',))).text for _ in range(times)]
 
 
-def asked(backend: Any, *texts: str) -> list[YesNoReply]:
+def asked(backend: Any, *texts: str) -> list[Answer]:
     return list(ask_all(backend, yes_no_queries(Observation(), tuple(Question(Atom('p'),
             text) for text in texts))))
 
@@ -87,10 +87,10 @@ def test_answers_by_question_or_default(scripted: Any) -> None:
           'Is it red?': {text: Surely not., p_yes: 0, p_no: 0.75}
           default: No''')
     assert asked(backend, 'Is it?', 'Is it red?', 'What?') == [
-        YesNoReply('yes'), YesNoReply('Surely not.', 0.0, 0.75), YesNoReply('no')]
+        Answer('yes'), Answer('Surely not.', 0.0, 0.75), Answer('no')]
     assert backend.usage == Usage(3)
     backend = scripted('{"answers": {"Is it?": "Yes"}}', 'replies.json')
-    assert asked(backend, 'Is it?') == [YesNoReply('Yes')]
+    assert asked(backend, 'Is it?') == [Answer('Yes')]
     with pytest.raises(BackendError, match=r"no entry 'What\?'.*default"):
         asked(backend, 'What?')
     with pytest.raises(BackendError, match='no list'):

@@ -34,7 +34,7 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.model.query import Deadline, ask_all, ask_one
-from sightplan.queries import YesNo, YesNoReply, yes_no_queries
+from sightplan.queries import Answer, YesNo, yes_no_queries
 from sightplan.queries.choose import Choose
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run, why_useless
@@ -150,7 +150,7 @@ def test_forbidden_logprobs_are_left_out_from_then_on(make: Any) -> None:
         return case('http403_logprobs_not_allowed') if 'logprobs' in body else chat('Yes')
     with FakeServer(behave) as server:
         replies = ask_all(make(server, top_logprobs=5), questions(3))
-        assert replies == [YesNoReply('Yes')] * 3
+        assert replies == [Answer('Yes')] * 3
     with FakeServer(behave) as server, pytest.raises(BackendError, match='logprobs=auto'):
         ask_all(make(server, top_logprobs=5, logprobs='on'), questions())
     with FakeServer(lambda body, number: error(403, 'no access to this')) as server, \
@@ -251,7 +251,7 @@ def test_probabilities_that_cannot_be_right_are_left_out_and_named(
                 {'token': token, 'logprob': value} for token, value in top]}]}
         caplog.clear()
         with FakeServer(lambda b, number, body=body: Reply(body)) as server:
-            assert ask_all(make(server), questions(2)) == [YesNoReply('Yes')] * 2
+            assert ask_all(make(server), questions(2)) == [Answer('Yes')] * 2
             assert caplog.text.count('logprobs=off') == 1
             with pytest.raises(BackendError, match='logprobs=auto'):
                 ask_all(make(server, logprobs='on'), questions())

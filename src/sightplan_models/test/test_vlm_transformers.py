@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sightplan.model.query import Deadline, ask_all, ask_one, can_ask
-from sightplan.queries import YesNo, YesNoReply, yes_no_queries
+from sightplan.queries import Answer, YesNo, yes_no_queries
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
@@ -78,7 +78,7 @@ def llava(folder: Path) -> LocalModel:
     return chat_of(Settings(model=str(folder), device='cpu'))
 
 
-def same(one: list[YesNoReply], other: list[YesNoReply]) -> None:
+def same(one: list[Answer], other: list[Answer]) -> None:
     """Random models give some words tiny probabilities: compared relatively."""
     for a, b in zip(one, other, strict=True):
         assert a.text == b.text
@@ -375,7 +375,7 @@ def test_the_text_is_the_most_probable_token_whatever_it_is(llava: LocalModel) -
     model = llava
     replies = model._replies(np.array([[.1, .2], [.3, .1]]), [
         model._tokenizer.convert_tokens_to_ids('<|im_end|>'), model._groups[0][0]])
-    assert replies[0] == YesNoReply('<|im_end|>', .1, .2)
+    assert replies[0] == Answer('<|im_end|>', .1, .2)
     assert replies[1].text.lower() == 'yes'
 
 
@@ -400,7 +400,7 @@ def test_unknown_is_read_where_it_is_offered(folder: Path, mechanism: str) -> No
     assert {reply.p_unknown for reply in plain} == {None}
     assert all(reply.p_unknown is not None and 0.0 < reply.p_unknown < 1.0 for reply in offered)
     row = np.array([[.1, .2, .6]])
-    assert model._replies(row, [150]) == [YesNoReply('Unknown', .1, .2, .6)]
+    assert model._replies(row, [150]) == [Answer('Unknown', .1, .2, .6)]
     assert model._replies(row[:, :2], [150])[0].text != 'Unknown'
 
 
@@ -417,7 +417,7 @@ def test_any_beginning_of_unknown_stands_for_it() -> None:
     assert local_models._answer_ids('x', Tokenizer(), 99) == ((0, 9), (1,), (2, 3, 4))
 
 
-def reasoned(model: LocalModel, text: str, opened: str = '') -> tuple[YesNoReply, list[str]]:
+def reasoned(model: LocalModel, text: str, opened: str = '') -> tuple[Answer, list[str]]:
     """The reply to a text, with masses that tell the place they come from."""
     tokens = model._tokenizer(text, add_special_tokens=False)['input_ids']
     masses = tuple((i / 1000, 0.5) for i in range(len(tokens)))
@@ -444,7 +444,7 @@ def test_probabilities_after_reasons_are_those_of_the_answers_first_word(llava: 
                                   '<think><answer>yes</answer>'])
 def test_without_an_answer_there_are_no_probabilities(llava: LocalModel, text: str) -> None:
     reply, _ = reasoned(llava, text)
-    assert reply == YesNoReply(text.strip(), None, None)
+    assert reply == Answer(text.strip(), None, None)
 
 
 def test_a_token_that_joins_tag_and_answer_has_no_probability(llava: LocalModel,
@@ -453,7 +453,7 @@ def test_a_token_that_joins_tag_and_answer_has_no_probability(llava: LocalModel,
     monkeypatch.setattr(llava._tokenizer, 'decode',
                         lambda ids, **_: ''.join(words[i] for i in ids))
     decoded = Decoded((90, 91, 92), ((.1, .1), (.2, .2), (.3, .3)), True)
-    assert llava._reasoned(decoded) == YesNoReply('<answer>yes</answer>', None, None)
+    assert llava._reasoned(decoded) == Answer('<answer>yes</answer>', None, None)
 
 
 def test_writing_ends_at_the_closing_tag(llava: LocalModel) -> None:

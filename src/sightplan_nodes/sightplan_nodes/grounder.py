@@ -42,7 +42,7 @@ _RESERVE = 0.1
 class GrounderSettings(BackendSettings):
     """Parameters of ``grounder``."""
 
-    answers: str = param('strict', 'How replies are read, see sightplan.queries.parsing',
+    answers: str = param('strict', 'How replies are read, see sightplan.model.yes_no_text',
                          choices=tuple(PARSERS))
     domain: str = param('', 'Domain of the problems: a backend that has a model for each takes '
                             'its; see also method')

@@ -45,7 +45,7 @@ from sightplan.model import dataclass_json as codec
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Query, Reply, Rgb
 from sightplan.model.region import Point
-from sightplan.queries import YesNo, YesNoReply
+from sightplan.queries import YesNo
 from sightplan.records import messages
 from sightplan.records.messages import text
 from sightplan_belief import Found
@@ -221,19 +221,14 @@ def _fill_yes_no(request: srv.Ground.Request, queries: Sequence[YesNo]) -> None:
 
 
 def _yes_no_replies(response: srv.Ground.Response, queries: Sequence[YesNo]) -> list[Reply]:
-    answers = answers_from_response(response, [query.question for query in queries])
-    return [YesNoReply(one.text, one.p_yes, one.p_no, one.p_unknown, one.bounded)
-            for one in answers]
+    return list(answers_from_response(response, [query.question for query in queries]))
 
 
 def _partial_yes_no(response: srv.Ground.Response, queries: Sequence[YesNo],
                     ) -> list[Reply | None]:
     if not response.verdicts:
         return []
-    answers = partial_answers(response, [query.question for query in queries])
-    return [None if one is None else YesNoReply(one.text, one.p_yes, one.p_no, one.p_unknown,
-                                                one.bounded)
-            for one in answers]
+    return list(partial_answers(response, [query.question for query in queries]))
 
 
 TYPED: Mapping[type[Query[Any]], TypedService] = {
@@ -317,11 +312,10 @@ def partial_answers(response: Any, questions: Sequence[Question]) -> list[Answer
         raise InputError(f'{len(questions)} questions have {len(response.verdicts)} answers')
     return [None if verdict == 0 else
             messages.with_bound(Answer(
-                question.atom, messages.verdict_from_msg(verdict),
-                messages.probability_from_msg(p_yes), messages.probability_from_msg(p_no),
-                reply, messages.probability_from_msg(p_unknown)))
-            for question, verdict, p_yes, p_no, reply, p_unknown in zip(
-                questions, *fields, strict=True)]
+                reply, messages.probability_from_msg(p_yes), messages.probability_from_msg(p_no),
+                messages.probability_from_msg(p_unknown),
+                verdict=messages.verdict_from_msg(verdict)))
+            for verdict, p_yes, p_no, reply, p_unknown in zip(*fields, strict=True)]
 
 
 def fill_targets(request: Any, targets: Sequence[Target], settings: PointerSettings | None = None,

@@ -55,7 +55,8 @@ from sightplan_nodes.sim_bridge import SimBridge
 from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
 
 TOPICS = {names.AGENT_EPISODE: msg.EpisodeEvent, names.AGENT_OBSERVATION: msg.Observation,
-          names.AGENT_ANSWERS: msg.AnswerArray, names.AGENT_BELIEF: msg.Belief,
+          names.AGENT_ANSWERS: msg.AnswerArray, names.AGENT_REPLIES: msg.ReplyArray,
+          names.AGENT_BELIEF: msg.Belief,
           names.AGENT_PLAN: msg.PlanStamped, names.AGENT_PROPOSAL: msg.ProposalStamped,
           names.AGENT_STEP: msg.Step}
 

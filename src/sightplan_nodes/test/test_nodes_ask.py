@@ -40,7 +40,7 @@ from sightplan.model.query import (
     ask_one,
     can_ask,
 )
-from sightplan.queries import Detect, Generate, TextReply, YesNo, YesNoReply
+from sightplan.queries import Answer, Detect, Generate, TextReply, YesNo
 from sightplan.queries.detect import DetectReply
 from sightplan.vlm.recording import read_recording
 from sightplan_nodes import backend_node, conversions, names
@@ -131,10 +131,10 @@ class Backend(ModelByKind):
         return TextReply('7')
 
     @answers(YesNo, together=True)
-    def answer(self, queries: list[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, queries: list[YesNo], deadline: Deadline) -> list[Answer]:
         self._take(*queries)
-        return [YesNoReply('Yes', 0.75, 0.25) if one.question.atom.args == ('r',)
-                else YesNoReply('perhaps') for one in queries]
+        return [Answer('Yes', 0.75, 0.25) if one.question.atom.args == ('r',)
+                else Answer('perhaps') for one in queries]
 
 
 class Bench(Manager):
@@ -204,7 +204,7 @@ def test_yes_no_questions_are_one_request_with_the_words_around_them(
                for name in 'rg']
     with made() as bench:
         replies = ask_all(bench.model, queries)
-        assert replies == [YesNoReply('Yes', 0.75, 0.25), YesNoReply('perhaps')]
+        assert replies == [Answer('Yes', 0.75, 0.25), Answer('perhaps')]
         assert [one.key for one in bench.backend.asked] == [one.key for one in queries]
         assert bench.model.usage == Usage(1, 10, 2, 0.5)
 
@@ -264,12 +264,12 @@ def test_what_was_answered_before_an_error_comes_with_it(made: Callable[..., Any
                                                          error: Exception) -> None:
     seen = Observation(IMAGE, 9)
     queries = [YesNo(seen, Question(Atom('clear', (name,)), name)) for name in 'rgb']
-    error.partial = [YesNoReply('Yes', 0.75, 0.25), None, None]  # type: ignore[attr-defined]
+    error.partial = [Answer('Yes', 0.75, 0.25), None, None]  # type: ignore[attr-defined]
     with made() as bench:
         bench.backend.fail = error
         with pytest.raises(type(error)) as caught:
             ask_all(bench.model, queries)
-        assert caught.value.partial == [YesNoReply('Yes', 0.75, 0.25), None, None]
+        assert caught.value.partial == [Answer('Yes', 0.75, 0.25), None, None]
         error.partial = []  # type: ignore[attr-defined]
         with pytest.raises(type(error)) as caught:
             ask_all(bench.model, queries)
@@ -280,7 +280,7 @@ def test_a_query_that_fails_need_not_cost_the_others(made: Callable[..., Any]) -
     seen = Observation(IMAGE, 9)
     questions = [YesNo(seen, Question(Atom('clear', (name,)), name)) for name in 'rgb']
     tallies = [Tally(IMAGE, name) for name in 'rgb']
-    for queries, replies in ((questions, [None, YesNoReply('Yes', 0.75, 0.25), None]),
+    for queries, replies in ((questions, [None, Answer('Yes', 0.75, 0.25), None]),
                              (tallies, [CountReply(3), None, CountReply(0)])):
         for keep_going in (True, False):
             error = BackendError('out of memory')

@@ -70,7 +70,8 @@ ACTIONS = st.builds(Action, NAMES, st.lists(NAMES, max_size=3).map(tuple))
 STAMPS = st.integers(0, 2**31 * 10**9 - 1)
 SECONDS = st.floats(0.0, 1e6)
 PROBABILITIES = st.none() | st.floats(0.0, 1.0)
-ANSWERS = st.builds(Answer, ATOMS, st.sampled_from(Verdict), PROBABILITIES, PROBABILITIES, TEXTS)
+ANSWERS = st.builds(Answer, TEXTS, PROBABILITIES, PROBABILITIES, PROBABILITIES,
+                    verdict=st.sampled_from(Verdict))
 QUESTIONS = st.builds(Question, ATOMS, TEXTS)
 RESULTS = st.builds(PlanningResult, st.sampled_from(PlanningStatus),
                     st.lists(ACTIONS, max_size=4).map(tuple), SECONDS, st.booleans(), TEXTS)
@@ -190,12 +191,12 @@ def test_visual_task(history: list[PastStep], prompt: str, stops: bool) -> None:
 
 
 def test_unknown_and_its_probability_can_be_sent() -> None:
-    answer = Answer(Atom('p', ('a',)), Verdict.UNKNOWN, 0.1, 0.2, 'Unknown', 0.7)
+    answer = Answer('Unknown', 0.1, 0.2, 0.7)
     message = sent(MESSAGES.to_msg(answer))
     assert message.verdict == msg.Answer.UNKNOWN
     assert messages.from_msg(Answer, message) == answer
     response = query_messages.fill_answers(Ground.Response(), [answer])
-    question = Question(answer.atom, 'p?')
+    question = Question(Atom('p', ('a',)), 'p?')
     assert query_messages.answers_from_response(sent(response), [question]) == [answer]
     for prompt in (GroundingPrompt('ground_unknown', unknown=True),
                    load_domain('sliding').grounding_prompt('ground_read')):
@@ -209,7 +210,7 @@ def test_what_models_write_can_be_sent() -> None:
     proposal = Proposal(ProposalStatus.UNPARSED, (), odd, odd, odd, text=odd)
     back = messages.proposal_from_msg(sent(MESSAGES.to_msg(proposal)))
     assert {back.named, back.message, back.explanation, back.text} == {even}
-    answer = Answer(Atom('p', ()), Verdict.UNPARSED, text=odd)
+    answer = Answer(odd)
     assert messages.from_msg(Answer, sent(MESSAGES.to_msg(answer))).text == even
     step = messages.from_msg(PastStep, sent(MESSAGES.to_msg(PastStep(odd, odd))))
     assert step == PastStep(even, even)
@@ -420,7 +421,7 @@ def test_depth_in_millimetres(bigendian: bool) -> None:
 
 def test_numbers_of_another_version_are_named() -> None:
     with pytest.raises(InputError, match='verdict = 77'):
-        messages.from_msg(Answer, msg.Answer(atom=msg.Atom(predicate='p'), verdict=77))
+        messages.from_msg(Answer, msg.Answer(verdict=77))
     with pytest.raises(InputError, match='lower-case'):
         messages.from_msg(Atom, msg.Atom(predicate='On'))
     with pytest.raises(InputError, match='planned with 0 actions'):

@@ -30,7 +30,7 @@ from sightplan.model import (
 )
 from sightplan.model.journal import read_lines
 from sightplan.model.query import Deadline, ModelByKind, Query, Traits, answers
-from sightplan.queries import YesNo, YesNoReply
+from sightplan.queries import Answer, YesNo
 from sightplan.records import messages
 from sightplan.vlm.recording import read_recording
 from sightplan_nodes import backend_node, conversions, names, qos, query_messages
@@ -60,15 +60,15 @@ class ScriptedBackend(ModelByKind):
         self.episodes.append((episode_id, split))
 
     @answers(YesNo, together=True)
-    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         self.requests.append(request)
         if self.usage is not None:
             self.usage = self.usage + Usage(len(request), 100, 10, 0.5)
         assert self.may_go_on.wait(LIMIT_S)
         if self.fail is not None:
             raise self.fail
-        return [YesNoReply('Yes', 0.75, 0.25)
-                if q.question.atom.args[0] == 'r' else YesNoReply('perhaps')
+        return [Answer('Yes', 0.75, 0.25)
+                if q.question.atom.args[0] == 'r' else Answer('perhaps')
                 for q in request]
 
 
@@ -149,8 +149,7 @@ def test_answers_in_order_with_everything_said(made: Callable) -> None:
         reply = client.ground('r', 'g')
     assert reply.error_code == 0, reply.error_msg
     yes, odd = query_messages.answers_from_response(reply, client.questions('r', 'g'))
-    assert (yes.atom, yes.verdict.value, yes.p_yes, yes.p_no) == (
-        Atom('clear', ('r',)), 'yes', 0.75, 0.25)
+    assert (yes.verdict.value, yes.p_yes, yes.p_no) == ('yes', 0.75, 0.25)
     assert (odd.verdict.value, odd.p_yes, odd.text) == ('unparsed', None, 'perhaps')
     assert reply.model == 'scripted-1'
     assert len(reply.image_id) == 16
@@ -254,7 +253,7 @@ def test_requests_and_replies_are_recorded(made: Callable, tmp_path: Path) -> No
     recording = read_recording(folder / 'replies-grounder.jsonl')
     assert recording.model == 'scripted-1'
     (entry,) = recording.episodes['one']
-    assert entry.reply == YesNoReply('Yes', 0.75, 0.25)
+    assert entry.reply == Answer('Yes', 0.75, 0.25)
     (line,) = (line.data for line in read_lines(recording.path).lines
                if line.data['kind'] == 'reply')
     assert line['content']['question'] == 'Is r clear?'

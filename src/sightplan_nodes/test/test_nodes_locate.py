@@ -39,7 +39,7 @@ from sightplan.model import (
 )
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Deadline, ModelByKind, answers
-from sightplan.queries import YesNo, YesNoReply
+from sightplan.queries import Answer, YesNo
 from sightplan.queries.locate import Locate as LocateQuery
 from sightplan.queries.locate import LocateReply
 from sightplan.records import messages
@@ -86,8 +86,8 @@ class Answers(ModelByKind):
         self.episodes.append(episode_id)
 
     @answers(YesNo, together=True)
-    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
-        return [YesNoReply('Yes', 0.75, 0.25)] * len(request)
+    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
+        return [Answer('Yes', 0.75, 0.25)] * len(request)
 
 
 class Points(Answers):

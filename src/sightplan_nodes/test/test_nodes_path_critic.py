@@ -18,7 +18,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from nodes_testing import LIMIT_S, Manager, eventually, parameters, spinning
 from sightplan.model import BackendError, InputError, Usage
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers
-from sightplan.queries import YesNo, YesNoReply
+from sightplan.queries import Answer, YesNo
 from sightplan.queries.choose import ChoiceReply, Choose
 from sightplan.records import messages
 from sightplan_nodes import backend_node, names, path_critic, qos
@@ -52,12 +52,12 @@ class Model(ModelByKind):
         """Nothing is kept."""
 
     @answers(YesNo, together=True)
-    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, request: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         self.requests.append(request)
         self.usage = self.usage + Usage(1, 50, 5, 0.25)
         if self.fail is not None:
             raise self.fail
-        return [YesNoReply('Yes'
+        return [Answer('Yes'
                            if str(query.question.atom).startswith('less_is_better path_length')
                            else 'No') for query in request]
 

@@ -163,7 +163,7 @@ class Bench:
             atom = FIRST.goal[0].atom
             truth = stamp_ns >= 100 or atom in FIRST.init
             verdict = Verdict.YES if truth else Verdict.NO
-            record(answered(seen, (Question(atom, 'Is it?'),), (Answer(atom, verdict, text='-'),),
+            record(answered(seen, (Question(atom, 'Is it?'),), (Answer('-', verdict=verdict),),
                          (None,), AskPurpose.ENUMERATION, None, 0.25, 'scripted'))
 
     def propose(self, stamp_ns: int, status: ProposalStatus = ProposalStatus.PLANNED,
@@ -427,7 +427,7 @@ def test_what_was_in_view_is_scored_with_the_answers(bench: Callable,
         atom = FIRST.goal[0].atom
         b.agent.recorder.record(Observed(seen))
         b.agent.recorder.record(answered(seen, (Question(atom, 'Is it?'),),
-                                      (Answer(atom, Verdict.NO),), (None,),
+                                      (Answer('no'),), (None,),
                                       AskPurpose.ENUMERATION))
         b.end(60)
         b.agent.result('e/1')

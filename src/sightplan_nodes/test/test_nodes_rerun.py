@@ -31,7 +31,6 @@ from sightplan.model import (
     Question,
     Stepped,
     StopReason,
-    Verdict,
 )
 from sightplan.queries import answered
 from sightplan_nodes import names, qos
@@ -71,7 +70,7 @@ class Robot(Node):
         for event in (
                 EpisodeStarted(EpisodeSpec('e/1', FIRST, 'belief')), Observed(look),
                 answered(look, (Question(ATOM, 'Is it so?'),),
-                         (Answer(ATOM, Verdict.YES, 0.9, 0.1),), (None,),
+                         (Answer('yes', 0.9, 0.1),), (None,),
                          AskPurpose.ENUMERATION),
                 BeliefUpdated(Belief(frozenset({ATOM}), {ATOM: 0.9})),
                 Planned(PlanningResult(PlanningStatus.SOLVED, (ACTION,))),

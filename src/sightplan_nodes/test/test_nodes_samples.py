@@ -17,7 +17,7 @@ from nodes_testing import eventually, parameters, spinning
 from sightplan.graphs.graph import load_graph
 from sightplan.model import CancelledError, InputError, Usage
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers
-from sightplan.queries import YesNo, YesNoReply
+from sightplan.queries import Answer, YesNo
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run, sample_work
 from sightplan.runs.work import Silent
@@ -185,10 +185,10 @@ class OfDomain(ModelByKind):
         self.traits = Traits(prompt=False, domain=domain)
 
     @answers(YesNo, together=True)
-    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[YesNoReply]:
+    def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         self.usage = self.usage + Usage(len(queries))
         said = 'Yes' if self.domain == 'blocksworld' else 'No'
-        return [YesNoReply(said, 0.75, 0.25)] * len(queries)
+        return [Answer(said, 0.75, 0.25)] * len(queries)
 
 
 @pytest.mark.parametrize('fixed', ['', 'domain=blocksworld'])

@@ -328,7 +328,7 @@ class _Reader(EventHandler):
 
     def _questions(self, event: Asked) -> Block:
         rows = [replace(row, reply=_cut(row.reply)) for row in rows_of(
-            event, dict.fromkeys(self._goal, 'goal'), truth=self._recorded.timeline.holds)]
+            self._moment.judged, dict.fromkeys(self._goal, 'goal'), truth=True)]
         what = _ABOUT[event.purpose.value]
         of = f' of {event.action}' if event.action is not None else ''
         facts = tuple(filter(None, (event.model, event.prompt)))

@@ -10,7 +10,6 @@ from typing import Any
 from sightplan.agent import reads_instruction
 from sightplan.domains import InstantiatedModel
 from sightplan.metrics import measures
-from sightplan.metrics.judgements import says
 from sightplan.model import (
     Action,
     Asked,
@@ -18,6 +17,7 @@ from sightplan.model import (
     Atom,
     Belief,
     BeliefUpdated,
+    EpisodeEvent,
     FeedbackStatus,
     InputError,
     Literal,
@@ -239,7 +239,7 @@ class _Reader:
                              for event in reversed(step.events(Observed))), ()))
         said: dict[str, tuple[str, ...]] = {}  # in reply to other queries than yes/no questions
         for event in step.events(Asked):
-            if not event.yes_no:
+            if not event.yes_no and not event.failed:
                 said = event.replies[-1].texts()
         things = [line for label, lines in said.items() if label not in ('goal', 'unread')
                   for line in lines]
@@ -250,7 +250,7 @@ class _Reader:
         fresh = bool(updates) or not step.moments or step.moments[0].belief is None
         for moment in step.moments:
             if moment.asked is not None:
-                self._check(number, moment.asked)
+                self._check(number, moment)
             elif moment.kind is Planned:
                 self._compare_state(number, moment.belief, moment.now_ns)
         needed = self._preconditions(action)
@@ -307,7 +307,7 @@ class _Reader:
         if event.purpose is AskPurpose.PICTURED_GOAL:  # it is about another picture
             before = after = None
         return Batch(moment.batch, f'{ABOUT[event.purpose]}{of}', event.observation.image_id,
-                     event.seconds, event.model, rows_of(event, matters, before, after))
+                     event.seconds, event.model, rows_of(moment.judged, matters, before, after))
 
     def _preconditions(self, action: Action | None) -> tuple[Literal, ...]:
         if action is None or self._model is None:
@@ -442,17 +442,18 @@ class _Reader:
         return [(atom, believed(belief, atom), true) for atom in atoms
                 if (true := self._timeline.holds(atom, now_ns)) is not None]
 
-    def _check(self, number: int | None, event: Asked) -> None:
+    def _check(self, number: int | None, moment: Moment[EpisodeEvent]) -> None:
         """Note wrong answers about an observation; a picture of the goal is skipped."""
-        if not self._timeline.has_truth or event.purpose is AskPurpose.PICTURED_GOAL:
+        if not self._timeline.has_truth:
             return
-        for question, answer in zip(event.questions, event.answers, strict=True):
-            said = says(answer.verdict.value)
-            if said is not None:
-                self._answered[question.atom] = None
-            true = self._timeline.holds(question.atom, event.observation.stamp_ns)
-            if true is not None and said is not None and said is not true:
-                self._wrong.append((number, question.atom, question.text, answer.verdict.value))
+        for judged in moment.judged:
+            if judged.says is None or judged.event.purpose is AskPurpose.PICTURED_GOAL:
+                continue
+            question = judged.question
+            self._answered[question.atom] = None
+            if judged.wrong:
+                self._wrong.append((number, question.atom, question.text,
+                                    judged.answer.verdict.value))
 
     def _agreement(self) -> str:
         """Explain why no difference between belief and truth is shown."""

@@ -9,12 +9,13 @@ pages and texts are made of it (``explanation_page``, ``explanation_text``). Gro
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sightplan.metrics.judgements import says
-from sightplan.model import Asked, Atom, Belief, Observation
+from sightplan.model import Atom, Belief, Observation
+from sightplan.model.judged_answer import JudgedAnswer
 from sightplan.records.behaviour_tree import NodeChange
 
 _HALF = 0.5
@@ -113,29 +114,27 @@ class AskedAbout:
         return self.expected is not None and says(self.answer) not in (None, self.expected)
 
 
-def rows_of(event: Asked, matters: Mapping[Atom, str], before: Belief | None = None,
-            after: Belief | None = None,
-            truth: Callable[[Atom, int], bool | None] = lambda atom, stamp_ns: None,
+def rows_of(answers: Iterable[JudgedAnswer], matters: Mapping[Atom, str],
+            before: Belief | None = None, after: Belief | None = None, truth: bool = False,
             ) -> tuple[AskedAbout, ...]:
     """Yes/no questions and their answers as people read them.
 
     Args:
-        event: that they were answered.
+        answers: of one batch.
         matters: what atoms matter for.
         before: the belief before; None: not said.
         after: likewise.
-        truth: whether an atom held at a world time [ns]; None where that is not known.
+        truth: whether rows say what was true.
     """
     rows = []
-    for place, (question, answer, expected) in enumerate(zip(
-            event.questions, event.answers, event.expected, strict=True)):
+    for judged in answers:
+        atom, answer = judged.question.atom, judged.answer
         text = answer.text.strip()
         plain = text.strip('.').lower() in ('', 'yes', 'no')
         rows.append(AskedAbout(
-            place, question.text, str(question.atom), answer.verdict.value, answer.p_yes,
-            expected, believed(before, question.atom), believed(after, question.atom),
-            matters.get(question.atom, ''), '' if plain else text,
-            truth(question.atom, event.observation.stamp_ns)))
+            judged.place, judged.question.text, str(atom), answer.verdict.value, answer.p_yes,
+            judged.expected, believed(before, atom), believed(after, atom),
+            matters.get(atom, ''), '' if plain else text, judged.truth if truth else None))
     return tuple(rows)
 
 

@@ -41,8 +41,8 @@ def draw_answers(image: NDArray[np.uint8], questions: Sequence[Question],
     if len(questions) != len(answers):
         raise ValueError(f'{len(questions)} questions but {len(answers)} answers')
     pairs = sorted(zip(questions, answers, strict=True),
-                   key=lambda pair: (not _wrong(pair[1], truth),
-                                     -round((belief or {}).get(pair[1].atom, 0.0)),
+                   key=lambda pair: (not _wrong(pair[0], pair[1], truth),
+                                     -round((belief or {}).get(pair[0].atom, 0.0)),
                                      pair[1].verdict is not Verdict.YES))
     if belief is not None:
         missing = 2 * _MARGIN + _ROW * (min(len(pairs), _MOST_ROWS) + 1) - image.shape[0]
@@ -67,12 +67,12 @@ def draw_answers(image: NDArray[np.uint8], questions: Sequence[Question],
         y = _MARGIN + _ROW * row
         cv2.line(page, (_MARGIN, y), (width - _MARGIN, y), _RULE, 1)
         write(question.text, _MARGIN, row)
-        wrong = _wrong(answer, truth)
+        wrong = _wrong(question, answer, truth)
         write(answer.verdict.value + (' (!)' if wrong else ''), middle, row,
               _COLOUR[answer.verdict], 2 if wrong else 1)
         write('-' if answer.p_yes is None else f'{answer.p_yes:.3f}', middle + 64, row)
         if belief is not None:
-            p_true = belief[answer.atom]
+            p_true = belief[question.atom]
             write(f'{p_true:.3f}', width - 66, row,
                   _COLOUR[Verdict.YES if p_true > 0.5 else Verdict.NO])
     if shown < len(questions):
@@ -80,8 +80,8 @@ def draw_answers(image: NDArray[np.uint8], questions: Sequence[Question],
     return np.hstack([image, page])
 
 
-def _wrong(answer: Answer, truth: State | None) -> bool:
-    return truth is not None and answer.verdict.says not in (None, answer.atom in truth)
+def _wrong(question: Question, answer: Answer, truth: State | None) -> bool:
+    return truth is not None and answer.verdict.says not in (None, question.atom in truth)
 
 
 def save_png(path: str, image: NDArray[np.uint8]) -> None:

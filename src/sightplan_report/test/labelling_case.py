@@ -65,7 +65,7 @@ def asked(number, answers, purpose=AskPurpose.ENUMERATION, model='tiny'):
     """A batch about a picture; ``answers``: atom to "yes", "no" or "unparsed"."""
     questions = tuple(Question(atom, f'Is it true that {atom}?') for atom in answers)
     return answered(Observation.elsewhere(IDS[number], 1_000 + number), questions,
-                 tuple(Answer(atom, Verdict(text)) for atom, text in answers.items()),
+                 tuple(Answer(verdict=Verdict(text)) for text in answers.values()),
                  (None,) * len(questions), purpose, model=model)
 
 

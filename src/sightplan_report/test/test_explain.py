@@ -100,7 +100,7 @@ def test_an_answer_that_was_right_when_it_was_given_is_not_called_wrong():
     """``on g,r`` is false before the second action, and true afterwards."""
     line, episode = recorded(change=says('no', 'on g,r'))
     said = [answer for event in episode.events if isinstance(event, Asked)
-            for answer in event.answers if str(answer.atom) == 'on g,r']
+            for atom, answer in event.by_atom.items() if str(atom) == 'on g,r']
     wrong = {(row[3], row[1]) for row in line['wrong'] if row[1] == 'on g,r'}
     truth = explain(episode, line).truth
     assert [change.atom for change in truth.differences] == ['on g,r']

@@ -24,7 +24,7 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.model.query import Deadline, ModelByKind, answers
-from sightplan.queries import YesNo, YesNoReply, yes_no_queries
+from sightplan.queries import Answer, YesNo, yes_no_queries
 from sightplan.records.answers_reading import read_answers
 from sightplan.replay.answers_store import ANSWERS, NAME, AnswersStore
 from sightplan.replay.asking import TODAY, CurrentTruth, PromptNotes, ask_again
@@ -85,7 +85,7 @@ class Eye(ModelByKind):
             raise BackendError('the server is gone')
         self.requests.append(request)
         light = int(request[0].observation.image.sum())
-        return [YesNoReply('Yes' if (light + len(q.question.text)) % 2 else 'No', 0.75, 0.25)
+        return [Answer('Yes' if (light + len(q.question.text)) % 2 else 'No', 0.75, 0.25)
                 for q in request]
 
 
@@ -310,7 +310,7 @@ def test_a_damaged_batch_is_asked_again(sources, tmp_path):
             done = store.open(identity(sources))
         lost = whole.keys() - done.keys()
         assert len(lost) == 1
-        assert {key: [a.verdict for a in answers] for key, answers in done.items()} == {
+        assert {key: [a.verdict for _, a in answers] for key, answers in done.items()} == {
             key: [a.verdict for a in answers] for key, answers in whole.items()
             if key not in lost}
 

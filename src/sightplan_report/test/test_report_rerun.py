@@ -76,7 +76,7 @@ def events(start_ns=10**9, episode_id='e/1'):
     yield Observed(first)
     yield Observed(dataclasses.replace(first, stamp_ns=start_ns + 1))
     yield answered(first, (Question(ON, f'Is red on green? {EVIL}'), Question(ON, 'Again?')),
-                (Answer(ON, Verdict.YES, 0.6, 0.2), Answer(ON, Verdict.UNPARSED, text=EVIL)),
+                (Answer('yes', 0.6, 0.2), Answer(EVIL, verdict=Verdict.UNPARSED)),
                 (False, None), AskPurpose.PRECONDITION, MOVE, 0.5, 'a-model')
     yield BeliefUpdated(Belief(frozenset({ON}), {
         ON: 0.5, Atom('clear', ('r',)): 1.0, Atom('clear', ('g',)): 0.0}))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sightplan.model import Answer, DeadlineError, InputError, Verdict
 from sightplan.model.query import Deadline, ModelByKind, Traits
 from sightplan.model.query import answers as answers_kind
-from sightplan.queries import Choose, Generate, TextReply, YesNo, YesNoReply
+from sightplan.queries import Choose, Generate, TextReply, YesNo
 from sightplan.queries.choose import ChoiceReply
 from sightplan_suites.paths.critic import (
     CriticSettings,
@@ -77,8 +77,7 @@ def answers(vector, settings=USUAL, p=None):
     for question in wish_questions(settings):
         yes = signs[question.atom.args[0]] == {MORE: 1, LESS: -1}[question.atom.predicate]
         chances = () if p is None else ((p, 1 - p) if yes else (1 - p, p))
-        found.append((question, Answer(question.atom, Verdict.YES if yes else Verdict.NO,
-                                       *chances)))
+        found.append((question, Answer('yes' if yes else 'no', *chances)))
     return found
 
 
@@ -99,7 +98,7 @@ class Reader(ModelByKind):
     @answers_kind(YesNo, together=True)
     def answer(self, request, deadline: Deadline):
         self.requests.append(request)
-        return [YesNoReply('Yes' if self._yes(query.question.text) else 'No')
+        return [Answer('Yes' if self._yes(query.question.text) else 'No')
                 for query in request]
 
     @answers_kind(Generate)
@@ -141,14 +140,14 @@ def test_probabilities_count_for_as_much_as_they_say():
 
 
 def test_yes_to_both_means_that_it_matters_and_nobody_knows_how():
-    both = [(question, Answer(question.atom, Verdict.YES))
+    both = [(question, Answer('yes'))
             for question in wish_questions(WishSettings())]
     wish = understood_wishes(both, WishSettings()).wishes[0]
     assert wish.less == wish.more > 0.4
 
 
 def test_what_says_nothing_changes_nothing():
-    silent = [(question, Answer(question.atom, verdict)) for question, verdict in zip(
+    silent = [(question, Answer(verdict=verdict)) for question, verdict in zip(
         wish_questions(WishSettings()), itertools.cycle((Verdict.UNPARSED, Verdict.UNKNOWN)),
         strict=False)]
     assert understood_wishes(silent, WishSettings()).wishes == understood_wishes(

@@ -15,7 +15,7 @@ import yaml
 from sightplan import cli
 from sightplan.domains import load_domain
 from sightplan.domains.sliding.boards import cell_names
-from sightplan.model import Answer, InputError, Verdict
+from sightplan.model import Answer, InputError
 from sightplan.model.sample import Picture, SampleReply
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, load_suite, run, specify
@@ -144,7 +144,7 @@ def test_a_list_of_every_piece_on_every_cell_is_worth_little(folder: Path, by_pi
 
 def answers(sample: Any, chance: Any = None, yes: Any = ()) -> list[Answer]:
     """Answers to a sample's questions: by (piece, cell) their chance, or which are yes."""
-    return [Answer(one.atom, Verdict.YES if one.atom.args in yes else Verdict.NO,
+    return [Answer('yes' if one.atom.args in yes else 'no',
                    None if chance is None else chance.get(one.atom.args, 0.01)
                    ) for one in sample.questions]
 

@@ -56,13 +56,13 @@ def ask_questions(model: AskedModel, observation: Observation, questions: Sequen
 
 def ask_atoms(context: WorldContext, atoms: Sequence[Atom], purpose: AskPurpose,
               expected: Sequence[bool | None] | None = None, action: Action | None = None,
-              observation: Observation | None = None, memory: str = '') -> tuple[Answer, ...]:
+              observation: Observation | None = None, memory: str = '') -> dict[Atom, Answer]:
     """Ask whether atoms hold, all about one image, in one batch.
 
     Args:
         context: of the episode.
-        atoms: what to ask, worded by the domain's templates; their objects must all be in view
-            (``Observation.in_view``).
+        atoms: what to ask, each once, worded by the domain's templates; their objects must all
+            be in view (``Observation.in_view``).
         purpose: why (metrics keep the purposes apart).
         expected: what the policy expects, one per atom; None: nothing.
         action: whose preconditions or effects they are.
@@ -70,7 +70,7 @@ def ask_atoms(context: WorldContext, atoms: Sequence[Atom], purpose: AskPurpose,
         memory: text about an earlier attempt that is put before the questions.
 
     Returns:
-        One answer per atom, in the same order.
+        The answers by atom, in the same order.
 
     Raises:
         InputError: an object of an atom is out of view, or the observation is none of this
@@ -83,8 +83,9 @@ def ask_atoms(context: WorldContext, atoms: Sequence[Atom], purpose: AskPurpose,
     prompt = (context.domain.grounding_prompt(context.prompt, memory, context.problem)
               if context.prompt else BARE)
     reason = Reason(purpose, expectations, action, memory, prompt_id(prompt.name, prompt.sha256))
-    return tuple(ask_questions(context.asking(observation, reason=reason), observation,
-                               [context.domain.question(atom) for atom in atoms], prompt))
+    answers = ask_questions(context.asking(observation, reason=reason), observation,
+                            [context.domain.question(atom) for atom in atoms], prompt)
+    return dict(zip(atoms, answers, strict=True))
 
 
 def detect_instances(context: Context, observation: Observation, looks: int, *,

@@ -63,6 +63,7 @@ from sightplan.model.journal import StorageError
 from sightplan.model.logged import without_seed
 from sightplan.model.query import (
     Deadline,
+    Failed,
     Model,
     Query,
     Reply,
@@ -242,12 +243,20 @@ class _Session:
         asked = tuple(_about(query, about, observation) for query in queries)
         before, spent = self.timings_s['ground'], self._grounder.usage
         timeout_s = self._limits.ground_s if deadline.timeout_s is None else deadline.timeout_s
+        replies: list[Reply] = []
+        failure: SightplanError | None = None
         with self._stage('ground'):
-            replies = self._grounder.ask(asked, replace(deadline, timeout_s=timeout_s))
+            try:
+                replies = self._grounder.ask(asked, replace(deadline, timeout_s=timeout_s))
+            except SightplanError as error:
+                failure, replies = error, _replies_before(error, len(asked))
         name = next((reply.model for reply in replies if reply.model), '') or self._grounder.name
-        self.record(Asked(observation, asked, tuple(replies), expected, reason.purpose,
+        self.record(Asked(observation, asked, tuple(replies),
+                          () if failure else expected, reason.purpose,
                           reason.action, self.timings_s['ground'] - before, name, reason.prompt,
                           used_between(spent, self._grounder.usage), reason.memory))
+        if failure is not None:
+            raise failure
         return replies
 
     def propose(self, history: Sequence[PastStep],
@@ -324,6 +333,13 @@ class _Session:
             yield
         finally:
             self.timings_s[stage] += self._clock() - before
+
+
+def _replies_before(error: SightplanError, count: int) -> list[Reply]:
+    """Return the replies that came before a model failed, and ``Failed`` for other queries."""
+    missing = Failed(without_secrets(f'{type(error).__name__}: {error}'))
+    partial = error.partial if len(error.partial) == count else (None,) * count
+    return [missing if reply is None else reply for reply in partial]
 
 
 def _expected(queries: Sequence[Query[Any]], reason: Reason) -> tuple[bool | None, ...]:

@@ -8,8 +8,9 @@ None if the reply cannot be read. A model that only answers yes/no questions is 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,7 +25,6 @@ from sightplan.model import (
     BARE,
     Answer,
     Atom,
-    BackendError,
     GroundingPrompt,
     InputError,
     Observation,
@@ -46,22 +46,21 @@ from sightplan.model.query import (
     part_name,
     traits_of,
 )
+from sightplan.model.yes_no_text import Parser, parse_yes_no, rates_answer
 from sightplan.queries import (
     Detect,
     DetectInstances,
     Generate,
     TextReply,
     YesNo,
-    YesNoReply,
     yes_no_queries,
 )
-from sightplan.queries.parsing import Parser, parse_yes_no, rates_answer
 from sightplan.vlm.api import backend_class, backends_that_answer, check_backend
 from sightplan.vlm.wrapping import Kind, Wrapper
 
 
 class BackendGrounder(Wrapper):
-    """A model whose replies to yes/no questions are read: to a ``YesNo`` it gives an ``Answer``.
+    """A model whose answers to yes/no questions are read as the run's settings say.
 
     All questions about one observation go to the model in one batch. Answers have the model's
     probabilities, or none if it gave none. One reply about a whole picture serves all consecutive
@@ -145,33 +144,25 @@ class BackendGrounder(Wrapper):
             return []
         self._check_questions(questions)
         if prompt.reading and can_ask(self.inner, Generate):
-            return self._read(observation, questions, deadline.timeout_s, prompt)
+            return self._read_scene(observation, questions, deadline.timeout_s, prompt)
         try:
             replies = ask_all(self.inner, yes_no_queries(observation, questions, prompt),
                               deadline)
         except SightplanError as error:
-            error.partial = [None if reply is None else self._answer(question, reply)
-                             for question, reply in zip(questions, error.partial, strict=False)]
+            error.partial = [None if reply is None else self._read(cast(Answer, reply))
+                             for reply in error.partial]
             raise
-        return [self._answer(question, reply)
-                for question, reply in zip(questions, replies, strict=True)]
+        return [self._read(reply) for reply in replies]
 
-    def _answer(self, question: Question, reply: YesNoReply) -> Answer:
-        """The answer that a reply is.
+    def _read(self, reply: Answer) -> Answer:
+        """The answer as this grounder's parser reads it.
 
-        Raises:
-            BackendError: a probability lies outside [0, 1].
+        It has no probabilities where those of the model are about a word that decides nothing.
         """
-        for name, value in (('p_yes', reply.p_yes), ('p_no', reply.p_no),
-                            ('p_unknown', reply.p_unknown)):
-            if value is not None and not 0.0 <= value <= 1.0:
-                raise BackendError(f'{self.model} gave {name} = {value!r} for '
-                                   f'{question.text!r}; a probability lies in [0, 1]')
-        verdict = self._parse(reply.text)
+        verdict = (reply.verdict if self._parse is parse_yes_no else self._parse(reply.text))
         if not rates_answer(reply.text, verdict):
-            return Answer(question.atom, verdict, text=reply.text)
-        return Answer(question.atom, verdict, reply.p_yes, reply.p_no, reply.text,
-                      reply.p_unknown, reply.bounded)
+            return Answer(reply.text, verdict=verdict)
+        return dataclasses.replace(reply, verdict=verdict)
 
     def _check_questions(self, questions: Sequence[Question]) -> None:
         """Refuse what a model that was made for one domain's questions would answer at random."""
@@ -220,8 +211,8 @@ class BackendGrounder(Wrapper):
         except (UnreadError, UnresolvedError) as error:
             return SeenThings(seen, unread=str(error), model=who)
 
-    def _read(self, observation: Observation, questions: Sequence[Question],
-              timeout_s: float | None, prompt: GroundingPrompt) -> list[Answer]:
+    def _read_scene(self, observation: Observation, questions: Sequence[Question],
+                    timeout_s: float | None, prompt: GroundingPrompt) -> list[Answer]:
         """Answer questions from one reply about all there is."""
         reader = load_domain(prompt.reading).part('readings')
         if reader is None:
@@ -237,7 +228,7 @@ class BackendGrounder(Wrapper):
             self._last = key, reply
         said: Mapping[Atom, bool] = reader.read_scene(
             reply.text, [question.atom for question in questions], reply.truncated) or {}
-        return [Answer(question.atom, _VERDICTS[said.get(question.atom)], text=reply.text)
+        return [Answer(reply.text, verdict=_VERDICTS[said.get(question.atom)])
                 for question in questions]
 
 

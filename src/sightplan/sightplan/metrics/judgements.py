@@ -8,8 +8,6 @@ from typing import Any
 from sightplan.domains import InstantiatedModel
 from sightplan.model import (
     Action,
-    Answer,
-    Asked,
     AskPurpose,
     Atom,
     Belief,
@@ -18,10 +16,10 @@ from sightplan.model import (
     InputError,
     Literal,
     Problem,
-    Question,
     State,
     Verdict,
 )
+from sightplan.model.judged_answer import JudgedAnswer
 
 CHECKS = ('true_positive', 'false_positive', 'true_negative', 'false_negative')
 """Checks of an action by their outcome: positive where an answer differs from what was expected,
@@ -29,26 +27,16 @@ true where that is so by the truth of the same atoms."""
 
 _GRAVITY = ('true_negative', 'true_positive', 'false_negative', 'false_positive')
 
-Judged = dict[str, Any]
-"""An answer and its truth, plain JSON data: ``purpose``, ``atom``, ``answer`` (value of a
-``Verdict``), ``truth``,
-``step`` (number of actions before), and the frame: ``image_id``, ``stamp_ns``. The
-purpose ``belief`` stands for what was believed without an answer."""
-
 WRONG_ANSWER = ('purpose', 'atom', 'answer', 'step', 'image_id', 'stamp_ns', 'truth')
 """Fields of a wrong answer in the order in which a line of results lists them."""
 
 BELIEF = 'belief'
+"""Purpose, in a line of results, of what was believed without an answer."""
 
 
 def says(answer: str) -> bool | None:
     """Whether an atom holds by an answer, given as text; None: it says neither yes nor no."""
     return {Verdict.YES.value: True, Verdict.NO.value: False}.get(answer)
-
-
-def is_wrong(judged: Judged) -> bool:
-    """Whether an answer does not say what is true."""
-    return says(judged['answer']) is not judged['truth']
 
 
 class Judgements:
@@ -58,9 +46,9 @@ class Judgements:
         """Begin an episode."""
         self._problem = problem
         self._model: InstantiatedModel | None = None
-        self._last: dict[Atom, Judged] = {}
-        self._earlier: dict[Atom, Judged] = {}
-        self._checked: dict[Atom, Judged] = {}
+        self._last: dict[Atom, JudgedAnswer] = {}
+        self._earlier: dict[Atom, JudgedAnswer] = {}
+        self._checked: dict[Atom, JudgedAnswer] = {}
         self._believed: State | None = None
         self._planned_from: State | None = None
         self.texts: dict[str, str] = {}
@@ -69,24 +57,19 @@ class Judgements:
         """Note what the method believes now."""
         self._believed = belief.state
 
-    def take(self, event: Asked, question: Question, answer: Answer, truth: bool, step: int,
-             ) -> Judged:
-        """Note an answer, and return it with its truth."""
-        atom = question.atom
-        judged = {'purpose': event.purpose.value, 'atom': str(atom),
-                  'answer': answer.verdict.value, 'truth': truth, 'step': step,
-                  'image_id': event.observation.image_id, 'stamp_ns': event.observation.stamp_ns}
-        self.texts[str(atom)] = question.text
-        if event.purpose is AskPurpose.PICTURED_GOAL:
-            return judged  # it says nothing about the state
+    def take(self, judged: JudgedAnswer) -> None:
+        """Note an answer with its truth."""
+        atom, purpose = judged.question.atom, judged.event.purpose
+        self.texts[str(atom)] = judged.question.text
+        if purpose is AskPurpose.PICTURED_GOAL:
+            return  # it says nothing about the state
         if atom in self._last:
             self._earlier[atom] = self._last[atom]
         self._last[atom] = judged
-        if event.purpose is AskPurpose.PRECONDITION:
+        if purpose is AskPurpose.PRECONDITION:
             if not self._checked:  # answers to the check are believed after the plan was made
                 self._planned_from = self._believed
             self._checked[atom] = judged
-        return judged
 
     def step(self, number: int, action: Action | None, status: FeedbackStatus,
              state: State | None, entry: dict[str, Any]) -> None:
@@ -115,8 +98,8 @@ class Judgements:
             entry['applicable'] = applicable
         if entry['applicable']:
             answers = [checked[literal.atom] for literal in needed if literal.atom in checked]
-            entry['misled'] = [judged for judged in answers if is_wrong(judged)
-                               and says(judged['answer']) is not None]
+            entry['misled'] = [judged.to_json() for judged in answers
+                               if judged.wrong and judged.says is not None]
             return
         unmet = [literal for literal in needed if not literal.holds_in(state)]
         if status is FeedbackStatus.WITHHELD:
@@ -124,8 +107,8 @@ class Judgements:
             for literal in unmet:
                 source = (self._earlier if literal.atom in checked else self._last).get(
                     literal.atom)
-                if source and is_wrong(source):
-                    entry['misled'].append(source)
+                if source and source.wrong:
+                    entry['misled'].append(source.to_json())
                 elif believed is not None and literal.holds_in(believed):
                     entry['misled'].append(_believed(literal, number, entry))
         else:
@@ -133,7 +116,7 @@ class Judgements:
                 judged for literal in unmet
                 if (judged := self._taken_for_met(literal, checked, number, entry))]
 
-    def effects(self, entry: dict[str, Any], check: str, wrong: list[Judged]) -> None:
+    def effects(self, entry: dict[str, Any], check: str, wrong: Iterable[JudgedAnswer]) -> None:
         """Complete the entry of the step whose effects were asked.
 
         Args:
@@ -145,10 +128,11 @@ class Judgements:
         if _GRAVITY.index(check) < _GRAVITY.index(before):
             return
         kept = entry['misled'] if check == before else []
-        entry['misled'] = [*kept, *(judged for judged in wrong if judged not in kept)]
+        found = [judged.to_json() for judged in wrong]
+        entry['misled'] = [*kept, *(judged for judged in found if judged not in kept)]
         entry['effects'] = check
 
-    def behind(self, action: Action | None, step: int) -> list[Judged]:
+    def behind(self, action: Action | None, step: int) -> list[JudgedAnswer]:
         """The wrong answers from before a step about what an action depends on or changes.
 
         Args:
@@ -162,27 +146,28 @@ class Judgements:
             involved = model.involved(action)
         except InputError:  # not an action of this problem
             return []
-        lasts = [self._last[atom] if self._last[atom]['step'] < step else self._earlier.get(atom)
+        lasts = [self._last[atom] if self._last[atom].step < step else self._earlier.get(atom)
                  for atom in model.atoms if atom in involved and atom in self._last]
-        return [last for last in lasts if last and last['step'] < step and is_wrong(last)]
+        return [last for last in lasts if last and last.step < step and last.wrong]
 
     def unmet(self, goal: Iterable[Literal], state: State) -> list[dict[str, Any]]:
         """The literals of a goal that do not hold, each with the last answer about its atom."""
-        return [{'literal': str(literal), 'last': self._last.get(literal.atom)}
-                for literal in goal if not literal.holds_in(state)]
+        return [{'literal': str(literal), 'last': last.to_json() if last else None}
+                for literal in goal if not literal.holds_in(state)
+                for last in [self._last.get(literal.atom)]]
 
-    def _taken_for_met(self, literal: Literal, checked: dict[Atom, Judged], number: int,
-                       entry: dict[str, Any]) -> Judged | None:
-        """Return the judgement by which an unmet precondition was taken for met; None if none."""
+    def _taken_for_met(self, literal: Literal, checked: dict[Atom, JudgedAnswer], number: int,
+                       entry: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the answer or belief that took an unmet precondition for met; None: neither."""
         last = self._last.get(literal.atom)
-        if literal.atom in checked and is_wrong(checked[literal.atom]):
-            return checked[literal.atom]
+        if literal.atom in checked and checked[literal.atom].wrong:
+            return checked[literal.atom].to_json()
         if self._believed is None:
-            return last if last and is_wrong(last) else None
+            return last.to_json() if last and last.wrong else None
         if not literal.holds_in(self._believed):
             return None
-        if last and is_wrong(last):
-            return last
+        if last and last.wrong:
+            return last.to_json()
         return _believed(literal, number, entry)
 
     def _instantiate(self) -> InstantiatedModel | None:
@@ -194,7 +179,7 @@ class Judgements:
         return self._model
 
 
-def _believed(literal: Literal, number: int, entry: dict[str, Any]) -> Judged:
+def _believed(literal: Literal, number: int, entry: dict[str, Any]) -> dict[str, Any]:
     """A literal that does not hold and was believed without an answer, as a wrong answer."""
     return {'purpose': BELIEF, 'atom': str(literal.atom),
             'answer': (Verdict.YES if literal.positive else Verdict.NO).value,

@@ -18,10 +18,7 @@ from sightplan.metrics.failures import failure_of
 from sightplan.metrics.judgements import (
     CHECKS,
     WRONG_ANSWER,
-    Judged,
     Judgements,
-    is_wrong,
-    says,
 )
 from sightplan.model import (
     Asked,
@@ -47,6 +44,7 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.model.event_handler import EventHandler
+from sightplan.model.judged_answer import JudgedAnswer
 from sightplan.model.timeline import Fold, Moment, Timeline
 
 COUNTS = ('asked', 'right', 'yes_asked', 'yes_right', 'no_asked', 'no_right', 'unparsed',
@@ -75,7 +73,8 @@ class EpisodeScorer:
 
     def __init__(self, truth: TruthSource | None, suite: str = '',
                  measures: Measures = episode_measures,
-                 details: Details | None = None) -> None:
+                 details: Details | None = None,
+                 also: Sequence[Callable[[Moment[EpisodeEvent]], None]] = ()) -> None:
         """Score against ground truth.
 
         Args:
@@ -89,7 +88,9 @@ class EpisodeScorer:
                 line without measures, to what the suite keeps of the way, as plain JSON data.
                 It is handed the line with ``replies``, which are not kept: of each reply of a
                 planning model the number of steps before it, and its text.
+            also: take each event as it was folded, with the truth joined in.
         """
+        self._also = also
         self._fold = Fold(truth, way=details is not None)
         self._line = _Line(suite, measures, details)
 
@@ -97,7 +98,10 @@ class EpisodeScorer:
         """Take one event of an episode that began with EpisodeStarted."""
         if self._fold.end is not None and not isinstance(event, EpisodeStarted):
             raise ValueError(f'{type(event).__name__} came before EpisodeStarted')
-        self._line.take(self._fold.take(event), self._fold.has_truth)
+        moment = self._fold.take(event)
+        self._line.take(moment, self._fold.has_truth)
+        for take in self._also:
+            take(moment)
 
     def result(self) -> dict[str, Any]:
         """The finished episode as one line of results (plain JSON data).
@@ -154,7 +158,7 @@ class _Line(EventHandler):
 
     def take(self, moment: Moment[EpisodeEvent], has_truth: bool) -> None:
         """Count a moment."""
-        self._then, self._has_truth = moment.truth, has_truth
+        self._moment, self._then, self._has_truth = moment, moment.truth, has_truth
         if moment.kind is EpisodeStarted:
             self._failure = ''
         self._failure = self._failure or self._then.error or (
@@ -264,34 +268,32 @@ class _Line(EventHandler):
         line = self._line
         line['questions'] += len(event.questions)
         line['model'] = event.model or line['model']
-        state = self._then.state
-        if state is None:
+        if self._then.state is None:
             return
         table = line['predicates'].setdefault(event.purpose.value, {})
         all_right = True
         positive = truly = False  # an answer, or the truth, differs from what was expected
-        false_positives: list[Judged] = []
-        false_negatives: list[Judged] = []
-        for question, answer, expected in zip(event.questions, event.answers, event.expected,
-                                              strict=True):
-            if question.in_words:
-                continue  # no state says whether it is true
-            truth = question.atom in state
-            judged = self._judgements.take(event, question, answer, truth, line['steps'])
-            right = not is_wrong(judged)
-            counts = table.setdefault(question.atom.predicate, dict.fromkeys(COUNTS, 0))
+        false_positives: list[JudgedAnswer] = []
+        false_negatives: list[JudgedAnswer] = []
+        for judged in self._moment.judged:
+            truth, expected, verdict = judged.truth, judged.expected, judged.answer.verdict
+            if truth is None:
+                continue
+            self._judgements.take(judged)
+            right = not judged.wrong
+            counts = table.setdefault(judged.question.atom.predicate, dict.fromkeys(COUNTS, 0))
             side = 'yes' if truth else 'no'
             counts['asked'] += 1
             counts['right'] += right
-            counts['unparsed'] += answer.verdict is Verdict.UNPARSED
-            counts['unknown'] += answer.verdict is Verdict.UNKNOWN
+            counts['unparsed'] += verdict is Verdict.UNPARSED
+            counts['unknown'] += verdict is Verdict.UNKNOWN
             counts[f'{side}_asked'] += 1
             counts[f'{side}_right'] += right
             all_right = all_right and right
             if not right:
-                line['wrong'].append([judged[key] for key in WRONG_ANSWER])
+                line['wrong'].append([judged.to_json()[key] for key in WRONG_ANSWER])
             if expected is not None:
-                positive |= answer.verdict.says not in (None, expected)
+                positive |= judged.says not in (None, expected)
                 truly |= truth != expected
                 if not right:
                     (false_negatives if truth != expected else false_positives).append(judged)
@@ -311,8 +313,7 @@ class _Line(EventHandler):
                 step = line['actions'][-1]
                 step['right'] = step['right'] and all_right
                 self._judgements.effects(step, check, {
-                    'false_positive': [j for j in false_positives
-                                       if says(j['answer']) is not None],
+                    'false_positive': [j for j in false_positives if j.says is not None],
                     'true_positive': self._judgements.behind(event.action, line['steps']),
                     'false_negative': false_negatives}.get(check, []))
 

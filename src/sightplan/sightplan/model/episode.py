@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
-from sightplan.model.answer import Answer
+from sightplan.model.answer import YES_NO, Answer
 from sightplan.model.belief import Belief
 from sightplan.model.perception import AskPurpose, Observation, Question
 from sightplan.model.planning import PastStep, PlanningResult, Proposal
 from sightplan.model.problem import Problem
-from sightplan.model.query import Query, Reply
-from sightplan.model.symbols import Action, Literal
+from sightplan.model.query import Failed, Query, Reply
+from sightplan.model.symbols import Action, Atom, Literal
 from sightplan.model.usage import Usage
 
 
@@ -166,7 +166,7 @@ class Asked:
     Attributes:
         observation: the observation that the queries are about.
         queries: what was asked, in order; all of one kind.
-        replies: one per query, in the same order; to yes/no questions they are ``Answer``.
+        replies: one per query, in the same order; ``Failed`` where the model could not answer.
         expected: what the policy expected each answer to a yes/no question to be, None where it
             had no expectation; empty for other kinds.
         purpose: why they were asked.
@@ -193,8 +193,13 @@ class Asked:
 
     @property
     def yes_no(self) -> bool:
-        """Whether all replies answer yes/no questions; True if there are none."""
-        return all(isinstance(reply, Answer) for reply in self.replies)
+        """Whether all queries are yes/no questions and were answered; True if there are none."""
+        return not self.failed and all(query.kind == YES_NO for query in self.queries)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the model could not answer all queries."""
+        return any(isinstance(reply, Failed) for reply in self.replies)
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -205,6 +210,12 @@ class Asked:
     def answers(self) -> tuple[Answer, ...]:
         """The answers to yes/no questions; empty for other kinds."""
         return cast(tuple[Answer, ...], self.replies) if self.yes_no else ()
+
+    @property
+    def by_atom(self) -> dict[Atom, Answer]:
+        """The answers to yes/no questions, by what was asked; empty for other kinds."""
+        return {question.atom: answer for question, answer in zip(
+            self.questions, self.answers, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ the scorer, the ``oracle`` method and the ``noisy_oracle`` backend are ever give
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -189,6 +189,15 @@ class TruthSource(Protocol):
 
     def last_outcome(self) -> str:
         """Return the last action's true outcome: success, no_op, dropped_target, ..., illegal."""
+
+
+@runtime_checkable
+class WordsTruth(Protocol):
+    """A truth source that knows the right answers to some questions in words."""
+
+    @property
+    def known_words(self) -> Set[Atom]:
+        """Atoms of the questions in words whose right answers ``state`` tells."""
 
 
 @runtime_checkable

@@ -103,6 +103,30 @@ class Reply:
         return dataclass_json.decode(cls, data, hooks=hooks)
 
 
+@dataclass(frozen=True, slots=True)
+class Failed(Reply):
+    """Stands in an episode's records for the reply of a model that could not answer.
+
+    Attributes:
+        error: class and message of the error that was raised.
+    """
+
+    error: str
+
+    def summary(self) -> str:
+        """Return the error."""
+        return f'failed: {self.error}'
+
+    def texts(self) -> dict[str, tuple[str, ...]]:
+        """Return the error alone."""
+        return {'failed': (self.error,)}
+
+    @property
+    def usable(self) -> bool:
+        """Return False: nothing was replied."""
+        return False
+
+
 R = TypeVar('R', bound=Reply)
 R_co = TypeVar('R_co', bound=Reply, covariant=True)
 

@@ -29,6 +29,7 @@ from sightplan.model.episode import (
     Proposed,
     Stepped,
 )
+from sightplan.model.judged_answer import JudgedAnswer
 from sightplan.model.perception import IN_WORDS, Observation
 from sightplan.model.ports import TruthSource
 from sightplan.model.problem import Problem
@@ -83,6 +84,15 @@ class Moment(Generic[E]):
         """The event, if it is a batch of yes/no questions."""
         event: object = self.event
         return event if isinstance(event, Asked) and event.yes_no else None
+
+    @property
+    def judged(self) -> tuple[JudgedAnswer, ...]:
+        """The answers to yes/no questions, each with what was true; empty for other events."""
+        event, state = self.asked, self.truth.state
+        return () if event is None else tuple(
+            JudgedAnswer(event, place, self.step, None if state is None or question.in_words
+                         else question.atom in state)
+            for place, question in enumerate(event.questions))
 
     @property
     def observation(self) -> Observation | None:

@@ -7,17 +7,18 @@ import re
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sightplan.model.answer import Answer
 from sightplan.model.perception import GroundingPrompt, Observation, Question
 from sightplan.model.query import Chat, Query, Reply, Rgb
 from sightplan.model.region import Mask, Region, Target
 from sightplan.model.symbols import Atom
 from sightplan.queries.marks import marked
 from sightplan.queries.pointing import COMMON, common_words, filled, is_sentence, wording
-from sightplan.queries.yes_no import YesNo, YesNoReply
+from sightplan.queries.yes_no import YesNo
 
 
 @dataclass(frozen=True, eq=False)
-class Check(Query[YesNoReply]):
+class Check(Query[Answer]):
     """Query whether a marked place shows the target.
 
     Attributes:
@@ -36,13 +37,13 @@ class Check(Query[YesNoReply]):
     attempt: int = 0
 
     kind: ClassVar[str] = 'check'
-    reply_type: ClassVar[type[Reply]] = YesNoReply
+    reply_type: ClassVar[type[Reply]] = Answer
 
     def summary(self) -> str:
         """Return the question about the marked place as a short text."""
         return f'is the marked {self.region.form} {self.target.text!r}?'
 
-    def as_chat(self, style: Any) -> Chat[YesNoReply]:
+    def as_chat(self, style: Any) -> Chat[Answer]:
         """A yes/no question about a picture with a red mark.
 
         It shows the surroundings of the place, enlarged if they are small: the outline of the
@@ -73,7 +74,7 @@ def check_question(target: str, mark: str, attempt: int) -> tuple[str, Grounding
                                      max_tokens=check.max_tokens, sha256=digest)
 
 
-def _as_it_is(reply: YesNoReply) -> YesNoReply:
+def _as_it_is(reply: Answer) -> Answer:
     return reply
 
 

@@ -7,41 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sightplan.model.answer import Answer
+from sightplan.model.answer import YES_NO, Answer
 from sightplan.model.episode import Asked
 from sightplan.model.errors import InputError
 from sightplan.model.perception import BARE, AskPurpose, GroundingPrompt, Observation, Question
+from sightplan.model.ports import WordsTruth
 from sightplan.model.query import Chat, Draws, Part, Query, Reply, Rgb
-from sightplan.model.symbols import Action
+from sightplan.model.symbols import Action, State
 from sightplan.model.usage import Usage
 from sightplan.queries.generate import Generate, TextReply
 
 
-@dataclass(frozen=True, slots=True)
-class YesNoReply(Reply):
-    """The raw reply to one question.
-
-    Attributes:
-        text: text of the reply.
-        p_yes: probability of "yes", summed over its spellings; None if not offered.
-        p_no: probability of "no"; None as for ``p_yes``.
-        p_unknown: probability of "unknown", where the prompt offers that answer; else None.
-        bounded: whether the smaller of ``p_yes`` and ``p_no`` is a bound, as in ``Answer``.
-    """
-
-    text: str
-    p_yes: float | None = None
-    p_no: float | None = None
-    p_unknown: float | None = None
-    bounded: bool = False
-
-    def summary(self) -> str:
-        """Return the text of the reply, with the probability of "yes" if there is one."""
-        return self.text if self.p_yes is None else f'{self.text} ({self.p_yes:.2f})'
-
-
 @dataclass(frozen=True, eq=False)
-class YesNo(Query[YesNoReply]):
+class YesNo(Query[Answer]):
     """A yes/no question about an observation.
 
     Questions about the same observation in the same words go to a model together, so that it
@@ -58,8 +36,8 @@ class YesNo(Query[YesNoReply]):
     question: Question
     prompt: GroundingPrompt = BARE
 
-    kind: ClassVar[str] = 'yes_no'
-    reply_type: ClassVar[type[Reply]] = YesNoReply
+    kind: ClassVar[str] = YES_NO
+    reply_type: ClassVar[type[Reply]] = Answer
 
     def content(self) -> dict[str, Any]:
         """Picture, text of the observation, and the question in the prompt's words."""
@@ -91,7 +69,7 @@ class YesNo(Query[YesNoReply]):
         """Return the text of the question."""
         return self.question.text
 
-    def as_chat(self, style: Any) -> Chat[YesNoReply]:
+    def as_chat(self, style: Any) -> Chat[Answer]:
         """The question as a prompt for a model that writes text."""
         prompt, seen = self.prompt, self.observation
         shown: Part | None = seen.text if seen.image is None else seen.image
@@ -103,15 +81,47 @@ class YesNo(Query[YesNoReply]):
             part for part in parts if not isinstance(part, str) or part), prompt.max_tokens),
             _read)
 
-    def true_reply(self, truth: Any) -> YesNoReply:
+    def true_reply(self, truth: Any) -> Answer:
         """Whether the atom holds in the true state at the time of the observation."""
-        state = truth.state(self.observation.stamp_ns)
-        return YesNoReply('Yes' if self.question.atom in state else 'No')
+        state = state_about(self.observation, [self.question], truth)
+        return Answer('Yes' if self.question.atom in state else 'No')
 
-    def wrong_reply(self, truth: Any, draw: Draws) -> YesNoReply:
+    def wrong_reply(self, truth: Any, draw: Draws) -> Answer:
         """Return the opposite answer."""
         right = self.true_reply(truth)
-        return YesNoReply('No' if right.text == 'Yes' else 'Yes')
+        return Answer('No' if right.text == 'Yes' else 'Yes')
+
+    def fault_of(self, reply: Answer) -> str:
+        """Return that a probability lies outside [0, 1]; contract in ``Query``."""
+        for name in ('p_yes', 'p_no', 'p_unknown'):
+            value = getattr(reply, name)
+            if value is not None and not 0.0 <= value <= 1.0:
+                return (f'gave {name} = {value!r}; a probability lies in [0, 1]: the model '
+                        'overflows in this precision (transformers: dtype=bfloat16 or float32), '
+                        'or the server is at fault')
+        return ''
+
+
+def state_about(observation: Observation, questions: Sequence[Question], truth: Any) -> State:
+    """Return the true state that answers to questions about an observation follow from.
+
+    Args:
+        observation: what is seen.
+        questions: about it.
+        truth: a ``TruthSource``; of questions in words it tells those of a ``WordsTruth``.
+
+    Raises:
+        InputError: nothing tells the right answer to a question in words.
+        WorldError: there is no state for the time of the observation.
+    """
+    known = truth.known_words if isinstance(truth, WordsTruth) else ()
+    for question in questions:
+        if question.in_words and question.atom not in known:
+            raise InputError(f'no ground truth answers {question.text!r}, so a simulated model '
+                             'cannot be asked it; ask about atoms of the domain, or choose a '
+                             'model that looks at pictures')
+    state: State = truth.state(observation.stamp_ns)
+    return state
 
 
 def yes_no_queries(observation: Observation, questions: Sequence[Question],
@@ -134,8 +144,8 @@ def answered(observation: Observation, questions: Sequence[Question], answers: S
                  memory)
 
 
-def _read(reply: TextReply) -> YesNoReply:
-    return YesNoReply(reply.text)
+def _read(reply: TextReply) -> Answer:
+    return Answer(reply.text)
 
 
 @functools.lru_cache(maxsize=64)

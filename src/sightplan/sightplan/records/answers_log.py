@@ -28,12 +28,16 @@ from sightplan.model import (
 )
 from sightplan.model.event_handler import EventHandler
 from sightplan.model.journal import Journal
+from sightplan.model.timeline import Moment
 
 NAME = 'answers.jsonl'
 
 
 class AnswersLog(EventHandler):
-    """A Recorder that notes answers and actions, and commits them episode by episode.
+    """Notes answers and actions as they are folded, and commits them episode by episode.
+
+    The truth of answers is that of the timeline. The states around actions are asked of the world:
+    a timeline has them only for suites that score the way, since on ROS each state is a call.
 
     The lines of an episode are written, with one call, before the episode itself is committed to
     the run store; lines of episodes that never were committed are dropped by ``open``.
@@ -45,7 +49,7 @@ class AnswersLog(EventHandler):
 
         Args:
             folder: the run directory.
-            truth: ground truth of the world.
+            truth: ground truth of the world, for the states around actions.
             questions_sha256: hash of the wording of the questions.
             reads_prompt: whether answers depend on the prompt around the questions; if not,
                 lines have prompt ''.
@@ -57,7 +61,6 @@ class AnswersLog(EventHandler):
         self._spec: EpisodeSpec | None = None
         self._lines: list[dict[str, Any]] = []
         self._state: State | None = None
-        self._step = 0
 
     def open(self, done: AbstractSet[str]) -> None:
         """Keep the lines of committed episodes, as far as they are there, and no others.
@@ -73,14 +76,15 @@ class AnswersLog(EventHandler):
             if len(kept) < len(lines):
                 self._journal.replace(kept)
 
-    def record(self, event: EpisodeEvent) -> None:
-        """Take one event of an episode that began with EpisodeStarted."""
+    def take(self, moment: Moment[EpisodeEvent]) -> None:
+        """Take the next event of an episode, with the truth joined in."""
+        self._moment = moment
         with contextlib.suppress(InfrastructureError):  # the scorer reports missing truth
-            super().record(event)
+            self.record(moment.event)
 
     def on_started(self, event: EpisodeStarted) -> None:
         """Begin an episode."""
-        self._spec, self._lines, self._state, self._step = event.spec, [], None, 0
+        self._spec, self._lines, self._state = event.spec, [], None
         self._state = self._truth.state()
 
     def commit(self) -> None:
@@ -99,33 +103,30 @@ class AnswersLog(EventHandler):
         self._journal.close()
 
     def on_asked(self, event: Asked) -> None:
-        """Note each answer to a yes/no question with the truth."""
-        if not event.yes_no:
-            return
+        """Note each answer to a yes/no question whose truth is known."""
         assert self._spec is not None
         observation = event.observation
-        state = self._truth.state(observation.stamp_ns)
-        for question, answer in zip(event.questions, event.answers, strict=True):
-            if question.in_words:
-                continue  # no state says whether it is true
+        for judged in self._moment.judged:
+            if judged.truth is None:
+                continue
+            answer = judged.answer
             unread = answer.verdict is Verdict.UNPARSED
             self._lines.append({
                 'episode': self._spec.id, 'split': self._spec.split,
                 'problem': problem_key(self._spec.problem), 'domain': self._spec.problem.domain,
                 'model': event.model, 'questions_sha256': self._questions,
-                'prompt': event.prompt if self._reads_prompt else '', 'step': self._step,
+                'prompt': event.prompt if self._reads_prompt else '', 'step': judged.step,
                 'image': observation.image_id or f'stamp {observation.stamp_ns}',
                 'stamp_ns': observation.stamp_ns, 'purpose': event.purpose.value,
-                'atom': str(question.atom),
+                'atom': str(judged.question.atom),
                 'answer': None if unread else answer.verdict.value,
                 'p_yes': answer.p_yes, 'p_no': answer.p_no,
-                **({'bounded': True} if answer.bounded else {}), 'truth': question.atom in state})
+                **({'bounded': True} if answer.bounded else {}), 'truth': judged.truth})
 
     def on_stepped(self, event: Stepped) -> None:
         """Note an action that was sent with the states before and after."""
         assert self._spec is not None
-        step, before = self._step, self._state
-        self._step += 1
+        step, before = self._moment.step, self._state
         if event.feedback.status not in (FeedbackStatus.EXECUTED, FeedbackStatus.REJECTED):
             return
         self._state = None

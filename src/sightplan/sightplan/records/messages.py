@@ -848,7 +848,10 @@ class Messages:
         fields = self._put(event)
         if event.yes_no:
             return {**fields, 'questions': [self.to_msg(one) for one in event.questions],
-                    'answers': [self.to_msg(with_sign(one)) for one in event.answers]}
+                    'answers': [self._own('Answer', atom=self.to_msg(question.atom),
+                                          **self._put(with_sign(answer)))
+                                for question, answer in zip(event.questions, event.answers,
+                                                             strict=True)]}
         del fields['expected']
         return {**fields, 'kind': event.queries[0].kind,
                 'shown': [text(f'{query.summary()}: {reply.summary()}') for query, reply in

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from sightplan.model import (
     BARE,
-    Answer,
     Asked,
     Atom,
     GroundingPrompt,
@@ -21,11 +20,12 @@ from sightplan.model import (
     prompt_id,
 )
 from sightplan.model import dataclass_json as codec
-from sightplan.model.query import Query, Reply
-from sightplan.queries import YesNo
+from sightplan.model.query import Failed, Query, Reply
 
 _OBSERVED = 'observed'
 """Stands for the observation that the event is about."""
+_FAILED = 'failed'
+"""The only field of what stands for a reply where the model could not answer: the error."""
 _WRITERS: Mapping[Any, codec.Hook] = {
     Atom: str, Observation: lambda seen: _OBSERVED,
     GroundingPrompt: lambda words: prompt_id(words.name, words.sha256)}
@@ -38,7 +38,8 @@ def queries_to_json(event: Asked) -> list[dict[str, Any]]:
 
 def replies_to_json(event: Asked) -> list[dict[str, Any]]:
     """Return a batch's replies as JSON data."""
-    return [reply.to_json(hooks=_WRITERS) for reply in event.replies]
+    return [{_FAILED: reply.error} if isinstance(reply, Failed) else
+            reply.to_json(hooks=_WRITERS) for reply in event.replies]
 
 
 def read_asked(queries: Sequence[Mapping[str, Any]], replies: Sequence[Mapping[str, Any]],
@@ -67,8 +68,9 @@ def read_asked(queries: Sequence[Mapping[str, Any]], replies: Sequence[Mapping[s
         Atom: Atom.parse, Observation: lambda _: seen, GroundingPrompt: named_prompt}
     asked = tuple(Query.from_json(one, picture, hooks=hooks) for one in queries)
     replied = tuple(
-        codec.decode(Answer if isinstance(query, YesNo) else query.reply_type, one, picture,
-                     hooks=hooks) for query, one in zip(asked, replies, strict=True))
+        Failed(str(one[_FAILED])) if set(one) == {_FAILED} else
+        codec.decode(query.reply_type, one, picture, hooks=hooks)
+        for query, one in zip(asked, replies, strict=True))
     return asked, replied
 
 

@@ -19,6 +19,7 @@ from typing import Any, Self
 from sightplan.domains.problem_keys import problem_key
 from sightplan.model import (
     Answer,
+    Atom,
     InputError,
     Question,
     Verdict,
@@ -34,6 +35,8 @@ NAME, ANSWERS = 'replay.json', 'answers.jsonl'
 _OTHERS = ('bags', 'episodes.jsonl', 'metadata.yaml', 'run.json')
 Key = tuple[str, str, int, int]
 """Key of a batch: bag, episode, attempt and number."""
+Stored = tuple[tuple[Atom, Answer], ...]
+"""The stored answers of a batch, each with its atom."""
 
 
 def check_folder(folder: Path | str) -> Path:
@@ -78,7 +81,7 @@ class AnswersStore:
         self._journal.close()
 
     def open(self, identity: Mapping[str, Any], session: Mapping[str, Any] | None = None,
-             ) -> dict[Key, tuple[Answer, ...]]:
+             ) -> dict[Key, Stored]:
         """Begin a replay, or take it up again.
 
         Args:
@@ -171,28 +174,29 @@ class AnswersStore:
         return changed
 
 
-def kept(done: Mapping[Key, tuple[Answer, ...]], batch: Batch) -> tuple[Answer, ...] | None:
+def kept(done: Mapping[Key, Stored], batch: Batch) -> tuple[Answer, ...] | None:
     """The stored answers to a batch; None if it was not asked yet.
 
     Raises:
         InputError: the stored answers are to other questions.
     """
-    answers = done.get(batch.key)
-    asked = [question.atom for question in batch.event.questions]
-    if answers is not None and [answer.atom for answer in answers] != asked:
+    stored = done.get(batch.key)
+    if stored is None:
+        return None
+    if [atom for atom, _ in stored] != [question.atom for question in batch.event.questions]:
         raise InputError(f'{ANSWERS}: batch {batch.number} of {batch.source.key} has answers to '
                          f'other questions than the bag; choose another --out')
-    return answers
+    return tuple(answer for _, answer in stored)
 
 
 def _verdict(answer: Answer) -> str | None:
     return None if answer.verdict is Verdict.UNPARSED else answer.verdict.value
 
 
-def _batches(lines: Sequence[Line]) -> tuple[dict[Key, tuple[Answer, ...]], int]:
+def _batches(lines: Sequence[Line]) -> tuple[dict[Key, Stored], int]:
     """The complete batches, and the number of lines up to the end of the last one."""
-    done: dict[Key, tuple[Answer, ...]] = {}
-    batch: list[Answer] = []
+    done: dict[Key, Stored] = {}
+    batch: list[tuple[Atom, Answer]] = []
     whole = 0
     for number, (where, entry, _) in enumerate(lines, 1):
         try:
@@ -205,8 +209,9 @@ def _batches(lines: Sequence[Line]) -> tuple[dict[Key, tuple[Answer, ...]], int]
         if place != len(batch):
             batch = []
         if place == len(batch):
-            batch.append(Answer(answer.atom, answer.verdict, answer.p_yes, answer.p_no,
-                                bounded=answer.bounded))
+            batch.append((answer.atom, Answer(
+                p_yes=answer.p_yes, p_no=answer.p_no, bounded=answer.bounded,
+                verdict=answer.verdict)))
         if len(batch) == of:
             done[key], batch, whole = tuple(batch), [], number
     return done, whole

@@ -24,9 +24,9 @@ from sightplan.model import (
     prompt_id,
 )
 from sightplan.model.query import Model, start_episode, traits_of
-from sightplan.queries.parsing import Parser
+from sightplan.model.yes_no_text import Parser
 from sightplan.records.recorded import RecordedEpisode
-from sightplan.replay.answers_store import Key, kept
+from sightplan.replay.answers_store import Key, Stored, kept
 from sightplan.replay.batches import Batch, Source, batches
 
 RECORDED, TODAY = 'recorded', 'domain'
@@ -119,7 +119,7 @@ class PromptNotes:
 def ask_again(sources: Iterable[Source], backend: Model, *, truth: CurrentTruth | None = None,
               parse: Parser = parse_yes_no, wording: str = RECORDED,
               purposes: Collection[AskPurpose] = (), limit: int = 0,
-              done: dict[Key, tuple[Answer, ...]] | None = None, workers: int = 1,
+              done: dict[Key, Stored] | None = None, workers: int = 1,
               timeout_s: float | None = None, prompts: PromptNotes | None = None,
               finished: Callable[[Source], None] = lambda source: None,
               cancelled: Callable[[], bool] = lambda: False) -> Iterator[Reply]:

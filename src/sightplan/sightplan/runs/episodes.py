@@ -48,6 +48,7 @@ from sightplan.model import (
 )
 from sightplan.model.ports import BeliefDisplay, EpisodeCheck, RenderedWorld, shown_by
 from sightplan.model.query import Deadline, Model, Query, Reply
+from sightplan.model.timeline import Moment
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import AnswersLog, RunStore, bag_policy, bag_recorder
 from sightplan.records.bag_recorder import BagRecorder
@@ -165,9 +166,10 @@ def make_planner(settings: RunSettings) -> SymbolicPlanner:
         FastDownwardPlanner(PlannerSettings(search=settings.planner_search))))
 
 
-def episode_scorer(truth: TruthSource | None, suite: Suite | None) -> EpisodeScorer:
+def episode_scorer(truth: TruthSource | None, suite: Suite | None,
+                   also: Sequence[Callable[[Moment[EpisodeEvent]], None]] = ()) -> EpisodeScorer:
     """The scorer of a suite's episodes, None: of no suite."""
-    return EpisodeScorer(truth, *scored_by(suite))
+    return EpisodeScorer(truth, *scored_by(suite), also)
 
 
 def scored_by(suite: Suite | None) -> tuple[str, Measures, Details | None]:
@@ -266,7 +268,6 @@ class EpisodeRunner:
             self._bags = closing(stack, BagRecorder(store.folder, self._truth, self._domain,
                                                     settings.bags, kept=settings.bags_kept))
         truth = self._bags.truth if self._bags else self._truth
-        self._scorer = episode_scorer(truth, self.plan.suite)
         self._log: AnswersLog | None = None
         if settings.answers_log:
             self._log = closing(stack, AnswersLog(
@@ -274,8 +275,10 @@ class EpisodeRunner:
                 backend_reads_prompt(settings.backend)))
             with store.locked() as done:
                 self._log.open(done)
+        self._scorer = episode_scorer(truth, self.plan.suite,
+                                      () if self._log is None else (self._log.take,))
         self._images = FailureImages(store.folder) if settings.failure_images else None
-        mine = (self._bags, self._scorer, *self._recorders, self._log, self._images,
+        mine = (self._bags, self._scorer, *self._recorders, self._images,
                 BeliefForwarder(self._world) if isinstance(self._world, BeliefDisplay) else None)
         self._recorder = CompositeRecorder(*(recorder for recorder in mine
                                              if recorder is not None))

@@ -20,6 +20,7 @@ from sightplan.agent.methods import ask
 from sightplan.agent.sample_asking import in_words
 from sightplan.domains import load_domain
 from sightplan.model import (
+    Atom,
     BackendError,
     CancelledError,
     InputError,
@@ -264,6 +265,12 @@ class _CurrentTruth:
         views = {str(sample.details.get('view', '')) for sample in (
             self.batch or self._plan.items)}
         return views.pop() if len(views) == 1 else ''
+
+    @property
+    def known_words(self) -> frozenset[Atom]:
+        """Atoms of the current batch's questions in words; contract in ``WordsTruth``."""
+        return frozenset(sample.question.atom for sample in self.batch
+                         if sample.question is not None and sample.question.in_words)
 
     def state(self, stamp_ns: int | None = None) -> State:
         source = self._plan.truth_source(self.batch[0]) if self.batch else None

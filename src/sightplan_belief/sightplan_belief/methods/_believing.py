@@ -26,7 +26,7 @@ from sightplan.model import (
     StopReason,
     param,
 )
-from sightplan_belief.estimator import Estimator, EstimatorSettings, Evidence
+from sightplan_belief.estimator import Estimator, EstimatorSettings, evidence_of
 from sightplan_belief.joint_belief import FilterSettings, JointBelief
 from sightplan_belief.listed_belief import FactorisedBelief, ListedBelief
 from sightplan_belief.methods._estimators import Estimators
@@ -382,10 +382,7 @@ class BelievingPolicy(PolicyBase):
                               self._observation)
         self._check_calibration(context)
         self._use_rates_of_model(context)
-        self._filter.answer([
-            Evidence(a.atom, a.verdict, self._observation.image_id, a.p_yes, a.p_no,
-                     a.bounded)
-            for a in answers])
+        self._filter.answer(evidence_of(answers, self._observation.image_id))
         self._filter.escape()
         self._publish(context)
 

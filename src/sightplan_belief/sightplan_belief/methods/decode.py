@@ -8,13 +8,13 @@ estimation alone gives, without asking again and without a belief over time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sightplan.agent.context import WorldContext
 from sightplan.agent.methods import ground
-from sightplan.model import Answer, Observation, Verdict, param
-from sightplan_belief.estimator import Evidence
+from sightplan.model import Answer, Atom, Observation, Verdict, param
+from sightplan_belief.estimator import Evidence, evidence_of
 from sightplan_belief.methods._estimators import Estimators
 from sightplan_belief.methods._files import BeliefFiles
 
@@ -43,7 +43,7 @@ class Policy(ground.Policy):
         self._estimators = Estimators(settings.calibration, settings.constraints)
 
     def _correct(self, context: WorldContext, observation: Observation,
-                 answers: Sequence[Answer]) -> None:
+                 answers: Mapping[Atom, Answer]) -> None:
         """Replace the belief by the most probable possible state.
 
         What is out of view and was provided is certain; what was believed of it earlier counts as
@@ -54,8 +54,7 @@ class Policy(ground.Policy):
         """
         self._estimators.rates.check(context.answering_model, context.domain,
                                      context.answering_prompt)
-        evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no, a.bounded)
-                    for a in answers]
+        evidence = evidence_of(answers)
         evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
                      for atom, value in self._belief.items()
                      if atom in self._worth and not observation.in_view(atom)

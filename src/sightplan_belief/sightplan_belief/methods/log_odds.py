@@ -123,11 +123,12 @@ class Policy(PolicyBase):
         if self._settings.hidden == 'no':
             self._p |= {atom: pooled(p, 1.0 - self._settings.sure, self._settings.weight)
                         for atom, p in self._p.items() if not self._observation.in_view(atom)}
-        for answer in ask_atoms(context, asked, AskPurpose.ENUMERATION, None, None,
-                                  self._observation) if asked else ():
+        answers = ask_atoms(context, asked, AskPurpose.ENUMERATION, None, None,
+                            self._observation) if asked else {}
+        for atom, answer in answers.items():
             said = p_true(answer, self._settings.sure)
             if said is not None:
-                self._p[answer.atom] = pooled(self._p[answer.atom], said, self._settings.weight)
+                self._p[atom] = pooled(self._p[atom], said, self._settings.weight)
         states, weights = likely_states(list(self._p.values()), self._settings.mass,
                                         self._settings.states)
         likeliest = frozenset(atom for atom, true in zip(self._p, states[0], strict=True) if true)

@@ -246,9 +246,10 @@ class Policy(PolicyBase):
         asked = self._askable(atoms)
         if asked:
             self._asked.update(asked)
-            for answer in ask_atoms(context, asked, purpose, None, action, self._observation):
+            answers = ask_atoms(context, asked, purpose, None, action, self._observation)
+            for atom, answer in answers.items():
                 if answer.verdict in (Verdict.YES, Verdict.NO):
-                    self._knowledge.answer(answer.atom, answer.verdict is Verdict.YES)
+                    self._knowledge.answer(atom, answer.verdict is Verdict.YES)
             self._publish(context)
         return bool(asked)
 

@@ -37,9 +37,9 @@ from sightplan.model import (
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Model, ask_one, can_ask, traits_of
 from sightplan.model.region import Mask
+from sightplan.model.yes_no_text import rates_answer
+from sightplan.queries import Answer, Locate, LocateReply
 from sightplan.queries import Check as CheckQuery
-from sightplan.queries import Locate, LocateReply, YesNoReply
-from sightplan.queries.parsing import parse_yes_no, rates_answer
 from sightplan_belief.pointing.choosing import POINT, Asking, next_asking
 from sightplan_belief.pointing.depth_pieces import Camera
 from sightplan_belief.pointing.pieces import Pieces, propose_pieces
@@ -75,7 +75,7 @@ class Asked:
     """
 
     asking: Asking
-    reply: LocateReply | YesNoReply
+    reply: LocateReply | Answer
     unread: str = ''
 
 
@@ -387,7 +387,7 @@ def doubt_of(chance: float | None, accept: float, unknown: Sequence[str], confir
     return '; '.join(doubts)
 
 
-def probability_of_yes(reply: YesNoReply) -> float | None:
+def probability_of_yes(reply: Answer) -> float | None:
     """Weight of a "yes" in a reply to a check, 0 to 1.
 
     A model's probabilities count where it gives them, else its words do.
@@ -395,7 +395,7 @@ def probability_of_yes(reply: YesNoReply) -> float | None:
     Returns:
         None: neither yes nor no.
     """
-    verdict = parse_yes_no(reply.text)
+    verdict = reply.verdict
     if not rates_answer(reply.text, verdict):
         return None
     if reply.p_yes is not None and reply.p_no is not None and reply.p_yes + reply.p_no > 0:

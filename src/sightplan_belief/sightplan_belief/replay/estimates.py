@@ -38,7 +38,7 @@ from sightplan.model import (
 )
 from sightplan.records.recorded import RecordedEpisode
 from sightplan.replay.batches import Source, Truth
-from sightplan_belief.estimator import FAINT, Evidence
+from sightplan_belief.estimator import FAINT, Evidence, evidence_of
 from sightplan_belief.methods._believing import (
     condition_on,
     make_filter,
@@ -108,9 +108,9 @@ class _Raw:
             self._probabilities.pop(atom, None)
 
     def answer(self, event: Asked) -> None:
-        for answer in event.answers:
+        for question, answer in zip(event.questions, event.answers, strict=True):
             if answer.verdict.says is not None:
-                take_answer(answer, self._belief, self._probabilities)
+                take_answer(question.atom, answer, self._belief, self._probabilities)
 
     def act(self, action: Action, status: FeedbackStatus) -> None:
         if status is FeedbackStatus.EXECUTED:
@@ -147,12 +147,11 @@ class _Decoded(_Raw):
         estimator = self._estimators.answering(
             self._setting.domain, event.model, event.prompt).get(cast(WorldContext, self._setting))
         number = estimator.number
-        self._about |= {a.atom: a for a in event.answers if a.atom in number}
+        self._about |= {atom: answer for atom, answer in event.by_atom.items() if atom in number}
         if event.purpose is not AskPurpose.ENUMERATION:
             return
         facts = self._seen.privileged_facts
-        evidence = [Evidence(a.atom, a.verdict, '', a.p_yes, a.p_no, a.bounded)
-                    for a in self._about.values()]
+        evidence = evidence_of(self._about)
         evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
                      for atom, value in believed.items()
                      if atom in number and atom not in self._about and atom not in facts]
@@ -187,9 +186,8 @@ class Filtered:
             use_rates_of_model(self.belief, cast(WorldContext, self._setting), self._estimators,
                        self._settings, event.model, event.prompt)
         self._knows_model = True
-        self.belief.answer([
-            Evidence(a.atom, a.verdict, event.observation.image_id, a.p_yes, a.p_no, a.bounded)
-            for a in event.answers if a.atom in self._atoms])
+        known = {atom: answer for atom, answer in event.by_atom.items() if atom in self._atoms}
+        self.belief.answer(evidence_of(known, event.observation.image_id))
         self.belief.escape()
 
     def act(self, action: Action, status: FeedbackStatus) -> None:

@@ -51,16 +51,16 @@ class Recorded:
         for event in moments(episode, [tracker]):
             seen, done = event.observation, belief.answered
             for question, answer in zip(event.questions, event.answers, strict=True):
-                if answer.atom in known and answer.atom not in done:
-                    done.add(answer.atom)
+                if question.atom in known and question.atom not in done:
+                    done.add(question.atom)
                     if episode.domain.question(question.atom).text != question.text:
                         raise InputError(
                             f'{self.source.key}: {question.atom} was asked about in other words '
                             f'({question.text!r}) than domain {self.domain} uses today; rates '
                             f'are learned of one wording (leave this run out)')
                     answers.append(LoggedAnswer(
-                        answer.atom, answer.verdict,
-                        truth.holds(self.source, seen, answer.atom), answer.p_yes, answer.p_no,
+                        question.atom, answer.verdict,
+                        truth.holds(self.source, seen, question.atom), answer.p_yes, answer.p_no,
                         seen.image_id or f'stamp {seen.stamp_ns}', self.source.key,
                         problem_key(episode.spec.problem), self.domain, event.model,
                         episode.domain.question_hash, event.prompt,

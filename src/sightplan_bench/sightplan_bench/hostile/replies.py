@@ -123,7 +123,7 @@ class _FixedReplyModel(ModelByKind):
 
 
 def _answers() -> Iterator[Target]:
-    from sightplan.queries.parsing import PARSERS
+    from sightplan.model.yes_no_text import PARSERS
 
     def read(text: str) -> Outcome | None:
         from sightplan.model import Verdict

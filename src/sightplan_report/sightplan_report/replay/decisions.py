@@ -141,7 +141,7 @@ class Decisions:
         answer = _batches(self._episode)[key[0]].answers[key[1]]
         if answer.verdict.says is None or decision >= len(self.recorded):
             return Tested(*key)
-        without = self._otherwise(decision, key, Answer(answer.atom, Verdict.UNPARSED))
+        without = self._otherwise(decision, key, Answer(verdict=Verdict.UNPARSED))
         if without.differs:
             return Tested(*key, without)
         return Tested(*key, without, self._otherwise(decision, key, dataclasses.replace(
@@ -197,7 +197,7 @@ def _check(episode: RecordedEpisode) -> None:
     if episode.lost:
         raise NotRepeatedError('an event of the recording is missing')
     if other := {event.queries[0].kind for event in episode.timeline.events(Asked)
-                 if not event.yes_no}:
+                 if not event.yes_no and not event.failed}:
         raise NotRepeatedError(f'it asked other queries, too: {", ".join(sorted(other))}')
     if any(event.observation.altered is not None or event.observation.shows_goal
            for event in _batches(episode)):
@@ -293,11 +293,12 @@ class _RecordedGrounder:
         self.missing = 0
         for number, event in enumerate(_batches(episode)):
             seen = event.observation
-            for place, answer in enumerate(event.answers):
+            for place, (question, answer) in enumerate(zip(
+                    event.questions, event.answers, strict=True)):
                 given = changes.get((number, place), answer)
-                self._of_look[seen.stamp_ns, seen.image_id, answer.atom].append(given)
+                self._of_look[seen.stamp_ns, seen.image_id, question.atom].append(given)
                 if seen.image_id:
-                    self._of_image[seen.image_id, answer.atom] = given
+                    self._of_image[seen.image_id, question.atom] = given
 
     def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
         """The answers that were given about this look, else about the very same picture."""
@@ -311,7 +312,7 @@ class _RecordedGrounder:
         if (seen.image_id, atom) in self._of_image:
             return self._of_image[seen.image_id, atom]
         self.missing += 1
-        return Answer(atom, Verdict.UNPARSED)
+        return Answer(verdict=Verdict.UNPARSED)
 
 
 class _RecordedPlanner:

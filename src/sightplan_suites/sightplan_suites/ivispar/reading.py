@@ -65,15 +65,16 @@ def compose(item: Sample, answers: Sequence[Answer]) -> dict[str, Any]:
     has the piece that is most likely there; else each piece whose answer is yes is listed.
     """
     placed: list[list[str]] = []
-    for cell, found in itertools.groupby(answers, key=lambda answer: answer.atom.args[1]):
+    pairs = zip(item.questions, answers, strict=True)
+    for cell, found in itertools.groupby(pairs, key=lambda pair: pair[0].atom.args[1]):
         here = list(found)
-        if all(answer.p_yes is not None for answer in here):
-            chances = [answer.p_yes or 0.0 for answer in here]
+        if all(answer.p_yes is not None for _, answer in here):
+            chances = [answer.p_yes or 0.0 for _, answer in here]
             best = max(range(len(here)), key=chances.__getitem__)
             chosen = [here[best]] if sum(chances) >= 0.5 else []
         else:
-            chosen = [answer for answer in here if answer.verdict.says]
-        for answer in chosen:
-            colour, _, shape = answer.atom.args[0].rpartition('_')
+            chosen = [pair for pair in here if pair[1].verdict.says]
+        for question, _ in chosen:
+            colour, _, shape = question.atom.args[0].rpartition('_')
             placed.append([cell, colour.replace('_', ' '), shape])
     return {'items': placed, 'errors': {}}

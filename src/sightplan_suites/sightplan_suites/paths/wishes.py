@@ -39,14 +39,12 @@ from sightplan.model import (
     InputError,
     Observation,
     Question,
-    Verdict,
     check_settings,
     param,
 )
 from sightplan.model.query import Model, ask_one, can_ask
 from sightplan.model.reading import Record, read_file
 from sightplan.queries.generate import Generate
-from sightplan.queries.parsing import parse_yes_no
 from sightplan.vlm.api import answers_texts
 from sightplan_suites.paths.labels import ORDER, Vector, check_vector
 
@@ -222,10 +220,10 @@ def understood_wishes(answers: Iterable[tuple[Question, Answer]], settings: Wish
     check_settings(settings)
     answers = tuple(answers)
     evidence: dict[tuple[str, str], list[float]] = {}
-    for _, answer in answers:
+    for question, answer in answers:
         yes = _yes(answer)
         if yes is not None:
-            key = answer.atom.predicate, answer.atom.args[0]
+            key = question.atom.predicate, question.atom.args[0]
             evidence.setdefault(key, []).append(yes)
     ratios = {key: _log_ratio(found, settings) for key, found in evidence.items()}
     return Wishes(tuple(_wish(name, ratios, settings) for name in ORDER), answers, model)
@@ -304,7 +302,6 @@ def _asked_in_words(model: Model, scenario: str, questions: Sequence[Question],
                                 f'the task took longer than {timeout_s:g} s (raise the limit, or '
                                 'ask in fewer wordings)')
         parts = (prompt.before_image, scenario, prompt.after_image, prompt.ask(question.text))
-        text = ask_one(model, Generate(prompt.system, parts, prompt.max_tokens), left).text
-        verdict: Verdict = parse_yes_no(text)
-        answers.append(Answer(question.atom, verdict, text=text))
+        answers.append(Answer(
+            ask_one(model, Generate(prompt.system, parts, prompt.max_tokens), left).text))
     return answers

@@ -112,7 +112,7 @@ class Policy(PolicyBase):
         unmet = [atom for atom in hidden if self._belief.get(atom, False) != needed[atom]]
         if wrong or unmet:
             return Withhold(action, 'precondition not as expected: ' + ', '.join([
-                *(f'{answer.atom} is {answer.verdict.value}' for answer in wrong),
+                *(f'{atom} is {answer.verdict.value}' for atom, answer in wrong.items()),
                 *(f'{atom}, out of view, is believed {str(not needed[atom]).lower()}'
                   for atom in unmet)]))
         return Act(action)
@@ -152,10 +152,10 @@ class Policy(PolicyBase):
                       if atom.predicate in context.domain.goal_predicates)
         answers = ask_atoms(context, atoms, AskPurpose.PICTURED_GOAL,
                               observation=context.goal_observation())
-        unread = next((answer for answer in answers if answer.verdict.says is None), None)
-        if unread is not None and self._settings.on_unparsed == 'stop':
-            raise _UnreadableError(f'answer about {unread.atom}: {unread.text!r}')
-        context.adopt_goal([Literal(answer.atom) for answer in answers
+        for atom, answer in answers.items():
+            if answer.verdict.says is None and self._settings.on_unparsed == 'stop':
+                raise _UnreadableError(f'answer about {atom}: {answer.text!r}')
+        context.adopt_goal([Literal(atom) for atom, answer in answers.items()
                             if answer.verdict is Verdict.YES], PICTURED)
 
     def _start_over(self, context: WorldContext) -> Stop | None:
@@ -165,7 +165,7 @@ class Policy(PolicyBase):
         atoms = [atom for atom in self._worth if observation.in_view(atom)]
         try:
             answers = (self._ask(context, observation, atoms, AskPurpose.ENUMERATION)
-                       if atoms else ())
+                       if atoms else {})
             self._take(context, answers)
         except _UnreadableError as error:
             return Stop(StopReason.UNPARSED, str(error))
@@ -188,37 +188,37 @@ class Policy(PolicyBase):
 
     def _ask(self, context: WorldContext, observation: Observation, atoms: Sequence[Atom],
              purpose: AskPurpose, expected: Sequence[bool | None] | None = None,
-             action: Action | None = None) -> tuple[Answer, ...]:
+             action: Action | None = None) -> dict[Atom, Answer]:
         """Ask about an observation; all questions of the method go through here."""
         return ask_atoms(context, atoms, purpose, expected, action, observation)
 
     def _correct(self, context: WorldContext, observation: Observation,
-                 answers: Sequence[Answer]) -> None:
+                 answers: Mapping[Atom, Answer]) -> None:
         """After an enumeration, before planning: nothing here, the answers are the belief."""
 
     def _check(self, context: WorldContext, purpose: AskPurpose, action: Action,
-               expected: dict[Atom, bool]) -> tuple[list[Answer], list[Atom]]:
+               expected: dict[Atom, bool]) -> tuple[dict[Atom, Answer], list[Atom]]:
         """Look, ask the atoms in view, and take the answers in.
 
         Returns:
             the answers that differ from ``expected``, and the atoms that were not asked.
         """
         if not expected:
-            return [], []
+            return {}, []
         observation = (self._observe(context) if purpose is AskPurpose.PRECONDITION
                        else context.observe())
         asked = {atom: value for atom, value in expected.items()
                  if observation.in_view(atom) and atom in self._worth}
         hidden = [atom for atom in expected if atom not in asked]
         if not asked:
-            return [], hidden
+            return {}, hidden
         answers = self._ask(context, observation, tuple(asked), purpose, tuple(asked.values()),
                             action)
         self._take(context, answers)
-        return [answer for answer in answers
-                if answer.verdict.says not in (None, asked[answer.atom])], hidden
+        return {atom: answer for atom, answer in answers.items()
+                if answer.verdict.says not in (None, asked[atom])}, hidden
 
-    def _take(self, context: WorldContext, answers: Sequence[Answer]) -> None:
+    def _take(self, context: WorldContext, answers: Mapping[Atom, Answer]) -> None:
         """Write answers into the belief; an answer that is neither yes nor no changes no atom.
 
         An atom without belief becomes false by such an answer.
@@ -226,13 +226,13 @@ class Policy(PolicyBase):
         Raises:
             _UnreadableError: an answer is neither, and the settings say to stop.
         """
-        for answer in answers:
+        for atom, answer in answers.items():
             if answer.verdict.says is None:
                 if self._settings.on_unparsed == 'stop':
-                    raise _UnreadableError(f'answer about {answer.atom}: {answer.text!r}')
-                self._belief.setdefault(answer.atom, False)
+                    raise _UnreadableError(f'answer about {atom}: {answer.text!r}')
+                self._belief.setdefault(atom, False)
                 continue
-            take_answer(answer, self._belief, self._probabilities)
+            take_answer(atom, answer, self._belief, self._probabilities)
         context.believe(believed_state(self._belief), self._probabilities)
 
 
@@ -241,12 +241,12 @@ def believed_state(belief: Mapping[Atom, bool]) -> State:
     return frozenset(atom for atom, holds in belief.items() if holds)
 
 
-def take_answer(answer: Answer, belief: dict[Atom, bool], probabilities: dict[Atom, float],
-                ) -> None:
+def take_answer(atom: Atom, answer: Answer, belief: dict[Atom, bool],
+                probabilities: dict[Atom, float]) -> None:
     """Write an answer of yes or no into a belief, with its probability if there is one."""
-    belief[answer.atom] = answer.verdict is Verdict.YES
-    probabilities.pop(answer.atom, None)
+    belief[atom] = answer.verdict is Verdict.YES
+    probabilities.pop(atom, None)
     if answer.p_yes is not None and answer.p_no is not None:
         mass = answer.p_yes + answer.p_no
         if mass > 0.0:
-            probabilities[answer.atom] = answer.p_yes / mass
+            probabilities[atom] = answer.p_yes / mass

@@ -35,7 +35,7 @@ class Policy(ground.Policy):
 
     prompt = 'ground_mem'
     _memory = ''
-    _checked: tuple[Observation, tuple[Answer, ...]] | None = None
+    _checked: tuple[Observation, dict[Atom, Answer]] | None = None
 
     def begin(self, context: WorldContext) -> Stop | None:
         """Forget the last episode, ask every ground atom and plan from the answers."""
@@ -51,7 +51,7 @@ class Policy(ground.Policy):
 
     def _ask(self, context: WorldContext, observation: Observation, atoms: Sequence[Atom],
              purpose: AskPurpose, expected: Sequence[bool | None] | None = None,
-             action: Action | None = None) -> tuple[Answer, ...]:
+             action: Action | None = None) -> dict[Atom, Answer]:
         answers = ask_atoms(context, atoms, purpose, expected, action, observation, self._memory)
         if purpose is AskPurpose.PRECONDITION:
             self._checked = observation, answers
@@ -62,8 +62,8 @@ class Policy(ground.Policy):
 
         The text is '' if there are no answers, or if the action was withheld for another reason.
         """
-        observation, answers = self._checked or (Observation(), ())
-        said = {answer.atom: answer.verdict.says for answer in answers
+        observation, answers = self._checked or (Observation(), {})
+        said = {atom: answer.verdict.says for atom, answer in answers.items()
                 if answer.verdict.says is not None}
         needed = context.model.preconditions(action)
         outcome = MemoryOf.FAILED

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from sightplan.model import Verdict
+from sightplan.model.perception import Verdict
 from sightplan.model.reply_text import NOT_KNOWING, after_thoughts, hedges, refuses
 
 Parser = Callable[[str], Verdict]
