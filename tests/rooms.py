@@ -74,6 +74,8 @@ HEAVY = {
     'tokenizers': ('sightplan_models',),
     'safetensors': ('sightplan_models',),
     'openai': ('sightplan_models',),
+    'fastapi': ('sightplan_models',),
+    'uvicorn': ('sightplan_models',),
     'PIL': ('sightplan.model.picture_files', 'sightplan.queries.marks', 'sightplan.vlm',
             'sightplan_models', 'sightplan.records', 'sightplan_report',
             'sightplan_suites.point_it_out', 'sightplan_suites.grounded_plan',
@@ -109,7 +111,8 @@ PACKAGES = {
     # package: (what it may import of ours, besides itself; third-party libraries)
     'sightplan': ((), ()),  # its rooms have the tables above
     'sightplan_models': (
-        ('sightplan.model', 'sightplan.queries', 'sightplan.domains', 'sightplan.vlm'), _PLAIN),
+        ('sightplan.model', 'sightplan.queries', 'sightplan.domains', 'sightplan.vlm',
+         'sightplan.commands'), _PLAIN),
     'sightplan_belief': (_CORE, (*_PLAIN, 'scipy')),
     'sightplan_report': ((*_CORE, 'sightplan_belief'), _PLAIN),
     'sightplan_suites': (

@@ -23,6 +23,7 @@ CONSTRAINTS = 'cuda.txt'
 EXTRAS = 'extras.txt'
 
 ROSDEP = {
+    '_pytest': 'python3-pytest',
     # import: rosdep key; the others (ROS packages and our own) are keys themselves
     'PIL': 'python3-pil',
     'scipy': 'python3-scipy',
@@ -51,6 +52,8 @@ WITHOUT_KEY = {
     'coal': 'coal',
     'fastapi': 'fastapi',
     'uvicorn': 'uvicorn',
+    'gguf': 'gguf',
+    'xllamacpp': 'xllamacpp',
     'driver': 'up-fast-downward',  # a folder inside it
     'fast_downward': 'fast-downward-translate',
     'lz4': 'lz4',

@@ -16,12 +16,8 @@ from __future__ import annotations
 import datetime
 import gc
 import json
-import os
-import platform
 import re
-import shutil
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -33,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from sightplan.commands.flags import CommandParser, option, picked
 from sightplan.commands.frame import Result, add_command, json_wanted, note
 from sightplan.model import BackendError, InfrastructureError, InputError
+from sightplan_bench.devices import describe_device
 from sightplan_bench.floor import SHAPES, Grid, Rates, Shape, depths, floor, work
 from sightplan_bench.output import say, shown
 
@@ -351,36 +348,6 @@ def compare(ours: Any, plain: Any, dtype: str, moved: Sequence[Any] = ()) -> dic
             'flips': int(((ours > 0.5) != (plain > 0.5)).sum()), 'tolerance': tolerance,
             'same': (difference <= tolerance and (len(plain) < 2 or difference < spread)
                      and (least is None or least >= 0.7 * rms))}
-
-
-def describe_device(device: str) -> dict[str, Any]:
-    """Card, memory and driver; or the kind of CPU. No names of hosts."""
-    import torch
-    if not device.startswith('cuda'):
-        try:
-            found = re.search(r'^model name\s*:\s*(.+)$', Path('/proc/cpuinfo').read_text(), re.M)
-        except OSError:
-            found = None
-        return {'kind': 'cpu', 'name': found[1] if found else platform.processor() or None,
-                'cpus': os.cpu_count(), 'capability': torch.backends.cpu.get_cpu_capability()}
-    about = torch.cuda.get_device_properties(device)
-    return {'kind': 'cuda', 'name': torch.cuda.get_device_name(device), 'driver': _driver(),
-            'cuda': torch.version.cuda, 'memory_gib': round(about.total_memory / 2 ** 30, 1),
-            'capability': f'{about.major}.{about.minor}',
-            'multiprocessors': about.multi_processor_count}
-
-
-def _driver() -> str | None:
-    """Version of the card's driver; None if it cannot be found out."""
-    tool = shutil.which('nvidia-smi')
-    if tool is None:
-        return None
-    try:
-        done = subprocess.run([tool, '--query-gpu=driver_version', '--format=csv,noheader'],
-                              capture_output=True, text=True, timeout=30, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return next(iter(done.stdout.split()), None)
 
 
 def settle(options: Options) -> Options:

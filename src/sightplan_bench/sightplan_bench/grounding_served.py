@@ -26,6 +26,7 @@ from sightplan.model.query import Model, ask_all, close
 from sightplan.queries import Answer, Generate, yes_no_queries
 from sightplan.sweeps.serving import Server
 from sightplan.vlm.api import make_backend
+from sightplan_bench.devices import describe_device
 
 _CLIENTS = 4
 _PICTURE = (120, 160, 3)
@@ -53,7 +54,6 @@ def run(model: str, number: int, repeats: int, seed: int, threads: int,
     if server and not server_model:
         raise InputError('--server: name the model of the server, too: --server-model NAME')
     from sightplan.records.provenance import provenance
-    from sightplan_bench.grounding import describe_device
 
     random = np.random.default_rng(seed)
     questions = [Question(Atom('on', (f'b{one}', 'table')),
