@@ -68,7 +68,7 @@ def summary_of(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
     return {**summarise(lines, suite), 'out': out, 'planned': len(lines),
             'problems': len({(line['domain'], line['split'], line['problem']) for line in lines}),
             'problems_skipped': [], 'repeated_lines': [], 'interrupted': False, 'stopped_by': '',
-            'spent': None}
+            'spent': None, 'pictures': ''}
 
 
 def score_again(sources: Sources, scored: Callable[[Source, Mapping[str, Any]], None] =
