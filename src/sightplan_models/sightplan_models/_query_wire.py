@@ -60,7 +60,7 @@ def from_wire(body: Mapping[str, Any]) -> list[Query[Any]]:
             try:
                 data = base64.b64decode(held[name], validate=True)
                 arrays[name] = np.load(io.BytesIO(data), allow_pickle=False)
-            except (KeyError, ValueError, TypeError, EOFError) as error:
+            except (KeyError, ValueError, TypeError, EOFError, MemoryError) as error:
                 raise InputError(f'arrays: {name} is missing or no array ({error}); send each '
                                  'array as base64 of an .npy file') from error
         return arrays[name]

@@ -33,6 +33,7 @@ from sightplan.model import (
     Question,
     SightplanError,
     Usage,
+    excerpt,
 )
 from sightplan.model.json_text import load_json
 from sightplan.model.query import Part, Query, Reply, Rgb, check_accepts
@@ -40,14 +41,18 @@ from sightplan.model.redaction import without_secrets
 from sightplan.queries import Answer, ChoiceReply, Choose, YesNo
 from sightplan.queries.choose import MOST_OPTIONS
 from sightplan_models._decisions_wire import EXACT
+from sightplan_models._loopback import is_loopback, without_port
 from sightplan_models._query_wire import from_wire
 from sightplan_models._serve_desk import ClosedError, Desk, FullError, Ticket, prometheus
 
 _MOST_QUESTIONS = 400
 _LOOK_S = 0.25
 """How often it is looked whether a client has gone away [s]."""
-_LOCAL = ('localhost', '127.0.0.1', '[::1]', '::1')
-_WORDS = frozenset({'yes', 'no', 'unknown'})
+_WORDS = ('yes', 'no', 'unknown')
+_MOST_PIXELS = 100_000_000
+"""Most pixels of all pictures of a request: a small file may hold a huge picture."""
+_FORMATS = ('PNG', 'JPEG', 'WEBP', 'GIF')
+"""Formats of pictures. Pillow reads more, some of them with the help of other programs."""
 _NOT_AGAIN = {'X-Should-Retry': 'false'}
 """Header by which clients of OpenAI are told not to send a request again."""
 _CODES: tuple[tuple[type[SightplanError], int, str], ...] = (
@@ -145,7 +150,7 @@ def _admit(request: Request, limits: Limits) -> None:
             raise _Refused(401, 'this server needs its token; send it as a bearer token (backend '
                            'decisions: api_key_env)', 'invalid_api_key',
                            {'WWW-Authenticate': 'Bearer'})
-    elif limits.local and request.headers.get('host', '').rsplit(':', 1)[0] not in _LOCAL:
+    elif limits.local and not is_loopback(without_port(request.headers.get('host', ''))):
         raise _Refused(403, 'this server listens to its own machine without a token; call it '
                        'localhost, or start it with a token', 'forbidden')
 
@@ -168,7 +173,7 @@ async def _body(request: Request, limits: Limits, names: Sequence[str]) -> dict[
     if not isinstance(body, dict):
         raise _Refused(400, 'the request is not a JSON object')
     if body.get('model') not in (None, '', *names):
-        raise _Refused(404, f'model {body["model"]!r} is not here; this server has '
+        raise _Refused(404, f'model {excerpt(body["model"])!r} is not here; this server has '
                        f'{" alias ".join(names)}', 'model_not_found', param='model')
     return body
 
@@ -266,7 +271,7 @@ def _typed(body: Mapping[str, Any], questions: Sequence[Mapping[str, Any]]) -> l
         where = f'questions.{number}'
         text = _text_of(question.get('instructions'), f'{where}.instructions')
         options = _options(question, where)
-        if not options or {option.lower() for option in options} == _WORDS:
+        if not options or _offers_unknown(question, options):
             if len(places) > 1:
                 raise InputError(f'{where}: a predicate is about one picture; the input has '
                                  f'{len(places)}')
@@ -277,6 +282,11 @@ def _typed(body: Mapping[str, Any], questions: Sequence[Mapping[str, Any]]) -> l
     return queries
 
 
+def _offers_unknown(question: Mapping[str, Any], options: Sequence[str]) -> bool:
+    """Whether a choice is a yes/no question that offers "unknown"."""
+    return question['type'] == 'choice' and sorted(map(str.lower, options)) == sorted(_WORDS)
+
+
 def _input(given: Any) -> tuple[str, list[Part]]:
     """The system text of an input, and its other parts in their order."""
     if isinstance(given, str):
@@ -285,6 +295,7 @@ def _input(given: Any) -> tuple[str, list[Part]]:
         raise InputError('input: must be a text, or a list of messages')
     systems: list[str] = []
     parts: list[Part] = []
+    pixels_left = _MOST_PIXELS
     for number, message in enumerate(given):
         where = f'input.{number}'
         role = message.get('role') if isinstance(message, Mapping) else None
@@ -292,9 +303,11 @@ def _input(given: Any) -> tuple[str, list[Part]]:
             raise InputError(f'{where}: only messages of the roles system, developer and user '
                              f'are taken, not {role or message!r}')
         content = message.get('content')
-        pieces: Sequence[Part] = [content] if isinstance(content, str) else [
-            _part(part, f'{where}.content.{place}') for place, part in enumerate(
-                content if isinstance(content, list) else ())]
+        pieces: list[Part] = [content] if isinstance(content, str) else []
+        for place, part in enumerate(content if isinstance(content, list) else ()):
+            piece = _part(part, f'{where}.content.{place}', pixels_left)
+            pixels_left -= 0 if isinstance(piece, str) else piece.shape[0] * piece.shape[1]
+            pieces.append(piece)
         if not pieces:
             raise InputError(f'{where}.content: must be a text, or a list of parts')
         if role == 'user':
@@ -306,18 +319,18 @@ def _input(given: Any) -> tuple[str, list[Part]]:
     return '\n'.join(systems), parts
 
 
-def _part(part: Any, where: str) -> Part:
+def _part(part: Any, where: str, most_pixels: int) -> Part:
     kind = part.get('type') if isinstance(part, Mapping) else None
     if kind == 'input_text':
         return _text_of(part.get('text'), where)
     if kind == 'input_json':
         return json.dumps(part.get('data'), ensure_ascii=False)
     if kind == 'input_image':
-        return _picture(part.get('image_url'), where)
+        return _picture(part.get('image_url'), where, most_pixels)
     raise InputError(f'{where}: parts are input_text, input_image and input_json, not {kind!r}')
 
 
-def _picture(url: Any, where: str) -> Rgb:
+def _picture(url: Any, where: str, most_pixels: int) -> Rgb:
     from PIL import Image, UnidentifiedImageError
 
     if not isinstance(url, str) or not url.startswith('data:image/') or ';base64,' not in url:
@@ -325,7 +338,10 @@ def _picture(url: Any, where: str) -> Rgb:
                          'this server fetches nothing')
     try:
         data = base64.b64decode(url.partition(';base64,')[2], validate=True)
-        with Image.open(io.BytesIO(data)) as image:
+        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
+            if image.width * image.height > most_pixels:
+                raise InputError(f'{where}: the pictures of the request have more than '
+                                 f'{_MOST_PIXELS} pixels together; send smaller ones')
             return np.asarray(image.convert('RGB'), np.uint8)
     except (binascii.Error, UnidentifiedImageError, OSError, ValueError, SyntaxError,
             Image.DecompressionBombError) as error:
@@ -338,7 +354,7 @@ def _text_of(value: Any, where: str) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        parts = [_part(part, where) for part in value]
+        parts = [_part(part, where, _MOST_PIXELS) for part in value]
         if parts and all(isinstance(part, str) for part in parts):
             return '\n'.join(part for part in parts if isinstance(part, str))
     raise InputError(f'{where}: must be a text')
@@ -369,7 +385,7 @@ def _said(value: str | bool) -> str:
 def _described(text: str, question: Mapping[str, Any]) -> str:
     """The text of a question with the descriptions of its options."""
     described = [f'{_said(one.get("value", one.get("label", "")))}: {one["description"]}'
-                 for one in (*question.get('choices', ()), *question.get('levels', ()))
+                 for one in question['choices' if question['type'] == 'choice' else 'levels']
                  if one.get('description')]
     return '\n'.join((text, *described))
 
@@ -387,7 +403,7 @@ def _answer(question: Mapping[str, Any], reply: Reply) -> dict[str, Any]:
         if shares is not None and kind == 'predicate':
             return {**answer, 'probability': shares[0], **exact}
         if shares is not None and len(shares) == 3:
-            by_word = dict(zip(('yes', 'no', 'unknown'), shares, strict=True))
+            by_word = dict(zip(_WORDS, shares, strict=True))
             shares = tuple(by_word[_said(one['value']).lower()] for one in question['choices'])
         else:
             shares = None

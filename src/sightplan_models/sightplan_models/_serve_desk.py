@@ -161,8 +161,7 @@ class Desk:
         with self._changed:
             if ticket in self._waiting:
                 self._waiting.remove(ticket)
-            self.figures.gone += 1
-        ticket.done.cancel()
+            self.figures.gone += ticket.done.cancel()
 
     def close(self) -> None:
         """Take no more requests, answer those that wait, and end the thread."""
@@ -193,17 +192,17 @@ class Desk:
         self.figures.joined += len(wanted) if len(wanted) > 1 else 0
         try:
             replies, usage = self._ask(wanted)
-        except SightplanError as error:
+        except Exception as error:  # a defect must not end the thread that serves all others
             if len(wanted) > 1:
                 for ticket in wanted:
                     self._answer([ticket])
-            else:
+            elif isinstance(error, SightplanError):
                 self._fail(wanted, error)
-            return
-        except Exception as error:  # a defect must not end the thread that serves all others
-            _LOG.exception('the model failed')
-            self._fail(wanted, BackendError(f'{self.model.name} failed ({type(error).__name__}); '
-                                            'the log of the server tells more'))
+            else:
+                _LOG.exception('the model failed')
+                self._fail(wanted, BackendError(
+                    f'{self.model.name} failed ({type(error).__name__}); the log of the server '
+                    'tells more'))
             return
         if not replies:
             return
@@ -213,15 +212,15 @@ class Desk:
             share = Usage(usage.requests * len(ticket.queries) // total,
                           usage.prompt_tokens * len(ticket.queries) // total,
                           usage.completion_tokens * len(ticket.queries) // total)
-            self.figures.answered(ticket)
             if ticket.done.set_running_or_notify_cancel():
+                self.figures.answered(ticket)
                 ticket.done.set_result((replies[start:end], share))
             start = end
 
     def _fail(self, tickets: Sequence[Ticket], error: Exception) -> None:
         for ticket in tickets:
-            self.figures.failed += 1
             if ticket.done.set_running_or_notify_cancel():
+                self.figures.failed += 1
                 ticket.done.set_exception(error)
 
     def _ask(self, tickets: Sequence[Ticket]) -> tuple[list[Reply], Usage]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import ipaddress
 import os
 import socket
 import sys
@@ -25,6 +24,7 @@ from sightplan.commands.frame import (
 )
 from sightplan.commands.shared_flags import backend_flag, settings_flag
 from sightplan.model import InfrastructureError, InputError
+from sightplan_models._loopback import is_loopback
 
 TOKEN = 'SIGHTPLAN_SERVE_TOKEN'
 _SERVED, _ACCESS, _LIMITS = 'what is served', 'who may ask', 'limits'
@@ -96,10 +96,11 @@ def serve(arguments: ServeArguments) -> Result:
                          'pictures')
     uvicorn = _library()
     listening = _listen(arguments.host, arguments.port)
-    with contextlib.closing(listening), stop_flag(''):
+    with contextlib.closing(listening):
         model = make_backend(arguments.backend, options)
         try:
-            return _run(uvicorn, listening, model, options, arguments, token, local), DONE
+            with stop_flag(''):  # until here a signal ends the command at once
+                return _run(uvicorn, listening, model, options, arguments, token, local), DONE
         finally:
             close(model)
 
@@ -144,9 +145,7 @@ def check_access(host: str, token_env: str) -> tuple[str, bool]:
         InputError: others could ask, and there is no token; or the token is too short to be one.
     """
     token = os.environ.get(token_env, '').strip()
-    local = host == 'localhost'
-    with contextlib.suppress(ValueError):
-        local = local or ipaddress.ip_address(host).is_loopback
+    local = is_loopback(host)
     if not token and not local:
         raise InputError(f'--host {host}: other machines could ask; put a token into the '
                          f'environment variable {token_env}, or listen at 127.0.0.1')

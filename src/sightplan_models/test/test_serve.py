@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.client
+import io
 import json
+import signal
+import struct
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -42,6 +46,8 @@ pytest.importorskip('uvicorn')
 
 import uvicorn
 
+from sightplan_models import _serve_app
+from sightplan_models import serve as serve_command
 from sightplan_models._query_wire import to_wire
 from sightplan_models._serve_app import Limits, make_app
 from sightplan_models._serve_desk import Desk
@@ -56,6 +62,7 @@ class Stub(ModelByKind):
     """Answers by what it is shown: pictures, depth and all words count."""
 
     name = 'stub@1'
+    most = 1000
 
     def __init__(self) -> None:
         self.batches: list[int] = []
@@ -74,6 +81,8 @@ class Stub(ModelByKind):
             raise InputError('this model needs a picture; show it one')
         if 'break' in queries[0].question.text:
             raise BackendError('the model broke; load it in another precision')
+        if len(queries) > self.most:
+            raise MemoryError
         self.usage += Usage(len(queries), 10 * len(queries), 0)
         depth = 0.0 if seen.depth_m is None else float(seen.depth_m.mean())
         shown = (int(seen.image.astype(int).sum()), depth, prompt.system, prompt.before_image,
@@ -215,7 +224,10 @@ def test_any_client_of_openai_gets_typed_answers() -> None:
         {'type': 'input_image', 'image_url': 'http://localhost/x.png'}]}]}, 'fetches nothing'),
     ({'input': [{'role': 'user', 'content': [
         {'type': 'input_image', 'image_url': 'data:image/png;base64,AAAA'}]}]}, 'cannot be read'),
+    ({'questions': [{'type': 'choice', 'instructions': 'x', 'choices': [
+        {'value': word} for word in ('Yes', 'yes', 'no', 'unknown')]}]}, 'different names'),
     ({'model': 'other'}, "model 'other' is not here"),
+    ({'questions': [{**ASKED['questions'][0], 'choices': 7}]}, 'questions.0: type must be'),
     ({'questions': [{'type': 'predicate', 'instructions': 'x'}]}, 'needs a picture'),
 ])
 def test_bad_requests_are_told_what_is_wrong(change: Any, words: str) -> None:
@@ -224,6 +236,55 @@ def test_bad_requests_are_told_what_is_wrong(change: Any, words: str) -> None:
         assert 400 <= status < 500
         assert words in body['error']['message']
         assert post(url, ASKED)[0] == 200  # and the server goes on
+
+
+def test_unusual_questions_are_answered() -> None:
+    seen = [{'role': 'user', 'content': [{'type': 'input_image', 'image_url': data_url('PNG')}]}]
+    words = ('yes', 'no', 'unknown')
+    with serving(Stub()) as url:
+        for question in (
+                {'type': 'score', 'instructions': 'x', 'levels': [
+                    {'label': word} for word in words]},
+                {'type': 'choice', 'instructions': 'x', 'choices': [
+                    {'value': word} for word in words]},
+                {**ASKED['questions'][0], 'levels': None, 'name': None}):
+            status, body, _ = post(url, {**ASKED, 'input': seen, 'questions': [question]})
+            assert status == 200
+            [answer] = body['answers']
+            assert answer['type'] == question['type']
+            assert sum(one['probability'] for one in answer['probabilities']) == pytest.approx(1)
+
+
+def data_url(kind: str) -> str:
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(PICTURE).save(buffer, kind)
+    return f'data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}'
+
+
+@pytest.mark.parametrize(('urls', 'words'), [
+    ([data_url('EPS')], 'send PNG or JPEG'),  # which Pillow would hand to another program
+    ([data_url('PNG')] * 3, 'more than 100 pixels'),
+])
+def test_pictures_have_limits(urls: list[str], words: str,
+                              monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_serve_app, '_MOST_PIXELS', 100)
+    with serving(Stub()) as url:
+        status, body, _ = post(url, {**ASKED, 'input': [{'role': 'user', 'content': [
+            {'type': 'input_image', 'image_url': one} for one in urls]}]})
+        assert status == 400 and words in body['error']['message']
+
+
+def test_an_array_that_says_it_is_huge_is_refused() -> None:
+    body = _wire(1)
+    [name] = body['arrays']
+    header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (1000000000000000,), }\n"
+    body['arrays'][name] = base64.b64encode(
+        b'\x93NUMPY\x01\x00' + struct.pack('<H', len(header)) + header).decode()
+    with serving(Stub()) as url:
+        status, reply, _ = post(url, {'model': 'stub', **body}, 'queries')
+        assert status == 400 and f'arrays: {name}' in reply['error']['message']
 
 
 def test_errors_of_the_model_are_the_same_as_in_process() -> None:
@@ -261,6 +322,25 @@ def test_requests_about_one_picture_share_a_pass() -> None:
     assert 'sightplan_serve_request_seconds_count 5\n' in metrics
     for replies, asked in found.values():
         assert replies == ask_all(model, asked)
+
+
+def test_what_is_too_much_together_is_answered_one_by_one(
+        caplog: pytest.LogCaptureFixture) -> None:
+    model = Stub()
+    model.gate.clear()
+    model.most = 3
+    asked = yes_no_queries(Observation(PICTURE), questions(3))
+    desk = Desk(model)
+    first, *others = (desk.submit(asked, None) for _ in range(3))
+    assert model.reached.wait(60)
+    gone = desk.submit(asked, None)
+    desk.drop(gone)
+    desk.drop(first)  # while the model is at it
+    model.gate.set()
+    for ticket in others:
+        assert len(ticket.done.result(60)[0]) == 3
+    desk.close()
+    assert (desk.figures.requests, desk.figures.gone, desk.figures.failed) == (2, 2, 0)
 
 
 def wait_until(true: Any) -> None:
@@ -339,6 +419,9 @@ def test_only_who_has_the_token_is_answered(monkeypatch: pytest.MonkeyPatch) -> 
             ask_all(client(url, api_key_env=''), asked)
     with serving(Stub(), Limits(body_mb=0.001)) as url:
         assert post(url, ASKED, Host='evil.example')[0] == 403
+        assert post(url, ASKED, Host='127.0.0.1.evil.example:80')[0] == 403
+        for host in ('localhost:80', 'localhost', '127.0.0.2:80', '[::1]', '[::1]:80'):
+            assert post(url, ASKED, Host=host)[0] == 200, host
         assert post(url, ASKED, content_type='text/plain')[0] == 415
         assert post(url, {**ASKED, 'input': 'x' * 2000})[0] == 413
 
@@ -354,3 +437,12 @@ def test_other_machines_need_a_token(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.delenv('SIGHTPLAN_SERVE_TOKEN')
     assert cli.main(['serve', '--backend', 'noisy_oracle']) == 2
     assert 'serve a model that looks at pictures' in capsys.readouterr().err
+
+
+def test_a_signal_ends_the_loading_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv('SIGHTPLAN_SERVE_TOKEN', raising=False)
+    monkeypatch.setattr('sightplan.vlm.api.make_backend',
+                        lambda *_: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(serve_command, '_run', lambda *_: {})
+    with pytest.raises(KeyboardInterrupt):
+        serve_command.serve(serve_command.ServeArguments(backend='embedded', port=0))
