@@ -16,8 +16,18 @@ from episode_events import EVENT, EVENTS
 from sightplan.agent import make_policy, run_episode
 from sightplan.domains import load_domain
 from sightplan.metrics import EpisodeScorer
-from sightplan.model import EpisodeEvent, EpisodeStarted, InputError, Observed
+from sightplan.model import (
+    Answer,
+    AskPurpose,
+    EpisodeEvent,
+    EpisodeStarted,
+    InputError,
+    Observation,
+    Observed,
+    Question,
+)
 from sightplan.model.timeline import Timeline
+from sightplan.queries import answered
 from sightplan.records.bag_recorder import BagRecorder
 from sightplan.records.event_lines import (
     NAME,
@@ -49,6 +59,15 @@ def observed_first(event: EpisodeEvent) -> list[EpisodeEvent]:
 def test_any_event_comes_back_from_a_line(event: EpisodeEvent) -> None:
     line = json.loads(json.dumps(event_to_json(event, BLOCKS)))
     assert plain([event_from_json(line)]) == plain([event])
+
+
+def test_a_line_whose_questions_lack_expectations_is_refused_with_the_field() -> None:
+    event = answered(Observation(), [Question.of_words('Is it red?')], [Answer('Yes')], (None,),
+                     AskPurpose.LOOK)
+    line = event_to_json(event, BLOCKS)
+    assert plain([event_from_json(line)]) == [line]
+    with pytest.raises(InputError, match='expected'):
+        event_from_json({**line, 'expected': []})
 
 
 @given(EVENTS)

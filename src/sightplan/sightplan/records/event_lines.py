@@ -147,7 +147,11 @@ def _read_asked(line: Mapping[str, Any]) -> Asked:
         queries, replies = read_asked(line['queries'], line['replies'], given['observation'])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f'Asked: {error!r}') from error
-    return Asked(queries=queries, replies=replies, **given)
+    event = Asked(queries=queries, replies=replies, **given)
+    if event.yes_no and len(event.expected) != len(queries):
+        raise InputError(f'Asked: expected has {len(event.expected)} values for {len(queries)} '
+                         'yes/no questions; it needs one for each')
+    return event
 
 
 class EventLines(EventHandler):

@@ -338,11 +338,16 @@ def with_sign(answer: Answer) -> Answer:
 
 
 def with_bound(answer: Answer) -> Answer:
-    """The answer whose form in messages is ``answer``; see ``with_sign``."""
-    if answer.p_yes is None or answer.p_no is None or min(answer.p_yes, answer.p_no) >= 0.0:
+    """The answer whose form in messages is ``answer``; see ``with_sign``.
+
+    A bound of 0 is -0. Negative numbers that are no bound, because both are negative or it is the
+    larger one, stay as they are: ``YesNo.fault_of`` names them.
+    """
+    yes, no = answer.p_yes, answer.p_no
+    if yes is None or no is None or (math.copysign(1.0, yes) == math.copysign(1.0, no)
+                                     or yes + no < 0.0):
         return answer
-    return dataclasses.replace(answer, p_yes=abs(answer.p_yes), p_no=abs(answer.p_no),
-                               bounded=True)
+    return dataclasses.replace(answer, p_yes=abs(yes), p_no=abs(no), bounded=True)
 
 
 _FROM_FIELD: Mapping[Any, Callable[[Any], Any]] = {

@@ -43,6 +43,7 @@ from sightplan.model import (
     Verdict,
     WorldError,
 )
+from sightplan.model.answer import YES_NO
 from sightplan.model.event_handler import EventHandler
 from sightplan.model.query import Deadline, Query, Reply, Traits, close
 from sightplan.planning.own import with_own
@@ -196,8 +197,8 @@ def _check(episode: RecordedEpisode) -> None:
         raise NotRepeatedError('it asked no yes/no questions')
     if episode.lost:
         raise NotRepeatedError('an event of the recording is missing')
-    if other := {event.queries[0].kind for event in episode.timeline.events(Asked)
-                 if not event.yes_no and not event.failed}:
+    if other := {query.kind for event in episode.timeline.events(Asked)
+                 for query in event.queries} - {YES_NO}:
         raise NotRepeatedError(f'it asked other queries, too: {", ".join(sorted(other))}')
     if any(event.observation.altered is not None or event.observation.shows_goal
            for event in _batches(episode)):
