@@ -65,6 +65,7 @@ from sightplan.runs import (
     EpisodePlan,
     Line,
     Progress,
+    Refusals,
     RunSettings,
     default_out,
     identity,
@@ -373,6 +374,7 @@ class ExperimentNode(Node):
         begun = False
         check = (partial(check_shown, settings.backend, settings.method, settings.method_options)
                  if models else lambda shown: None)
+        refusals = Refusals()
         missing: dict[str, str] = {}  # episodes without a line though others go on, and why
 
         def make(batch: Sequence[EpisodeSpec], _: Callable[[], bool]) -> Sequence[Line]:
@@ -394,6 +396,11 @@ class ExperimentNode(Node):
                     broken = error
                 elif line is None:
                     missing[batch[0].id] = str(error or 'it was cancelled')
+                else:
+                    try:
+                        refusals.heed((line,))
+                    except CancelledError as stopped:
+                        broken = stopped
             return () if line is None else (line,)
 
         walk(plan.items, set(reply.committed), make, lambda line: None,  # the recorder commits

@@ -33,6 +33,7 @@ from sightplan.model import (
     DeadlineError,
     InfrastructureError,
     InputError,
+    RefusedError,
     SpendingCapError,
     Usage,
     WorldError,
@@ -147,7 +148,8 @@ class Others:
         stop = ('plan_done' if error is None else
                 'cancelled' if isinstance(error, CancelledError) else 'error')
         line = {'id': goal.episode_id, 'kind': 'episode', 'stop': stop, 'cause': None,
-                'measures': {'solved': 1.0 if error is None else None}, 'error': str(error),
+                'measures': {'solved': 1.0 if error is None else None}, 'error': (
+                    None if error is None else f'{type(error).__name__}: {error}'),
                 'steps': 3, 'seconds': 1.0}
         if not self.silent:
             self.results.publish(msg.EpisodeResult(episode_id='someone else', result_json='{}'))
@@ -277,7 +279,7 @@ def test_an_error_of_one_episode_does_not_stop_the_others_but_is_exit_code_1(
         assert ended(node) == 1
     assert len(others.goals) == 3
     said = capsys.readouterr().err
-    assert 'not scored (fell over)' in said
+    assert 'not scored (WorldError: fell over)' in said
     assert '1 of 3 episodes ended in an error and are not scored' in said
 
 
@@ -337,6 +339,19 @@ def test_a_limit_on_spending_stops_the_run_cleanly(made: Callable, capsys) -> No
     assert 'raise max_cost_usd' in err
     assert 'goes on from there' in err
     assert '[2/3]' not in err, 'the broken off episode is no result'
+
+
+def test_the_third_refusal_in_a_row_ends_the_run_with_the_remedy(made: Callable, capsys) -> None:
+    """As it ends a run without ROS."""
+    others = Others()
+    others.errors = dict.fromkeys((1, 3, 4, 5), RefusedError('wrong key; set OPENAI_API_KEY'))
+    with made(others, episodes=7) as (node, _):
+        assert ended(node) == 1
+    assert len(others.goals) == 5, 'one success between them begins the count anew'
+    assert others.finished[0]['interrupted']
+    assert others.finished[0]['stopped_by'] == (
+        '3 refusals in a row, so that no more was tried: wrong key; set OPENAI_API_KEY')
+    assert 'set OPENAI_API_KEY' in capsys.readouterr().err
 
 
 def test_a_method_whose_model_plans_needs_neither_grounder_nor_planner(made: Callable) -> None:

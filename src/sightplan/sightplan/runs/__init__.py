@@ -13,9 +13,9 @@ from sightplan.runs.episodes import (
     select_problems,
 )
 from sightplan.runs.identity import identity, problems_sha256, session
+from sightplan.runs.refusals import MOST_REFUSALS, Refusals
 from sightplan.runs.rules import suite_of
 from sightplan.runs.run import (
-    MOST_REFUSALS,
     OpenRun,
     default_out,
     make_work,
@@ -49,8 +49,8 @@ from sightplan.runs.worlds import make_world, world_identity, world_names
 
 __all__ = [
     'ALL_SPLITS', 'EpisodePlan', 'EpisodeRunner', 'FolderSuite', 'Item', 'Line', 'MOST_REFUSALS',
-    'Measure', 'OpenRun', 'Picture', 'PictureQuestion', 'Plan', 'Progress', 'RunSettings',
-    'Runner', 'Sample', 'Samples', 'Scored', 'Suite', 'Unread', 'Walked', 'Work',
+    'Measure', 'OpenRun', 'Picture', 'PictureQuestion', 'Plan', 'Progress', 'Refusals',
+    'RunSettings', 'Runner', 'Sample', 'Samples', 'Scored', 'Suite', 'Unread', 'Walked', 'Work',
     'answering_prompt', 'asks_for_reasons', 'canonical_summary', 'default_out', 'episode_scorer',
     'identity', 'load_suite', 'make_planner', 'make_work', 'make_world', 'measures_of', 'ordered',
     'problems_sha256', 'read_questions', 'read_suite', 'read_yes_no', 'replies_read',

@@ -14,10 +14,8 @@ from typing import Any, Self
 from sightplan.agent import Policy
 from sightplan.model import (
     BackendError,
-    CancelledError,
     InputError,
     Recorder,
-    RefusedError,
     SymbolicPlanner,
     Usage,
     World,
@@ -34,16 +32,12 @@ from sightplan.records import RunStore
 from sightplan.runs.driver import WALKED, Walked, walk
 from sightplan.runs.episodes import EpisodePlan, EpisodeRunner
 from sightplan.runs.identity import session
+from sightplan.runs.refusals import MOST_REFUSALS, Refusals
 from sightplan.runs.settings import RunSettings
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_finding import sample_suite
 from sightplan.runs.summary import model_that_replied, summarise
 from sightplan.runs.work import Item, Line, Plan, Progress, Silent, Work
-
-MOST_REFUSALS = 3
-"""Number of batches in a row (an episode, or the samples of a picture) that may end in a
-RefusedError; then a run ends."""
-_REFUSED = f'{RefusedError.__name__}: '
 
 
 def run(settings: RunSettings, progress: Progress | None = None, *,
@@ -175,7 +169,7 @@ class OpenRun:
             InputError: the settings are wrong, or ``out`` holds another run.
             InfrastructureError: the world, the model or the planner could not be started.
         """
-        self._patience, self._refusals = patience, 0
+        self._refusals = Refusals(patience)
         self._noted_pictures = False
         settings.check()
         if not settings.out:
@@ -253,18 +247,8 @@ class OpenRun:
             self._noted_pictures = True
             with self.store.locked():
                 self.store.note('pictures', found)
-        self._heed_refusals(lines)
+        self._refusals.heed(lines)
         return lines
-
-    def _heed_refusals(self, lines: Sequence[Line]) -> None:
-        errors = [str(line['error'] or '') for line in lines]
-        refused = bool(errors) and all(error.startswith(_REFUSED) for error in errors)
-        self._refusals = self._refusals + 1 if refused else 0
-        if self._patience and self._refusals >= self._patience:
-            stop = CancelledError(f'{self._refusals} refusals in a row, so that no more was '
-                                  f'tried: {errors[-1].removeprefix(_REFUSED)}')
-            stop.partial = lines
-            raise stop
 
     def commit(self, line: Line) -> bool:
         """Write a line to disk; return False if another process of the command wrote it before.
