@@ -32,6 +32,8 @@ from sightplan.vlm.images import MEDIA, encode
 EXACT = 'sightplan_reply'
 """Field of an answer in which ``sightplan serve`` puts the reply of its model as it is."""
 PICTURES = ('parts', 'images', 'assets')
+_UNROUNDED = 1e-4
+"""How far the sum of probabilities in half precision may be off 1, before any rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +109,12 @@ class OpenAIWire:
     path = 'decisions'
     most_questions = 400
 
-    def __init__(self, image_format: str, detail: str = '') -> None:
-        """Send pictures in a format, and with a level of detail ('' for the service's own)."""
-        self._format, self._detail = image_format, detail
+    def __init__(self, image_format: str, decimals: int, detail: str) -> None:
+        """Send pictures in a format, and with a level of detail ('' for the service's own).
+
+        ``decimals``: to which the service rounds probabilities; 0: it does not.
+        """
+        self._format, self._decimals, self._detail = image_format, decimals, detail
 
     def body(self, model: str, shown: Shown, asked: Sequence[Typed]) -> dict[str, Any]:
         """System text and input as messages, questions as a list; contract in ``Wire``."""
@@ -139,9 +144,10 @@ class OpenAIWire:
         if not asked.options:
             return Told((_share(answer.get('probability')),), exact)
         listed = answer.get('probabilities')
-        shares = {one.get('value'): one.get('probability') for one in listed
-                  if isinstance(one, Mapping)} if isinstance(listed, list) else {}
-        return Told(_distribution(shares, asked.options), exact)
+        shares = {one['value']: one.get('probability') for one in listed
+                  if isinstance(one, Mapping) and isinstance(one.get('value'), str)
+                  } if isinstance(listed, list) else {}
+        return Told(_distribution(shares, asked.options, self._decimals), exact)
 
     def _part(self, part: Part) -> dict[str, Any]:
         if isinstance(part, str):
@@ -156,9 +162,12 @@ class SystemOneWire:
     path = 'systemone'
     most_questions = 64
 
-    def __init__(self, image_format: str, pictures: str) -> None:
-        """Send pictures in a format, in one of the ways of ``PICTURES``."""
-        self._format, self._pictures = image_format, pictures
+    def __init__(self, image_format: str, decimals: int, pictures: str) -> None:
+        """Send pictures in a format, in one of the ways of ``PICTURES``.
+
+        ``decimals``: to which the service rounds probabilities; 0: it does not.
+        """
+        self._format, self._decimals, self._pictures = image_format, decimals, pictures
 
     def body(self, model: str, shown: Shown, asked: Sequence[Typed]) -> dict[str, Any]:
         """The state as a list, questions by name; contract in ``Wire``."""
@@ -208,8 +217,8 @@ class SystemOneWire:
         if not asked.options:
             return Told((_share(answer.get('noul')),), exact)
         shares = answer.get('probabilities')
-        return Told(_distribution(shares if isinstance(shares, Mapping) else {}, asked.options),
-                    exact)
+        return Told(_distribution(shares if isinstance(shares, Mapping) else {}, asked.options,
+                                  self._decimals), exact)
 
 
 def data_url(picture: Rgb, kind: str) -> str:
@@ -252,8 +261,9 @@ def _share(value: Any) -> float:
                        'the service or its model has failed: ask again later')
 
 
-def _distribution(shares: Mapping[Any, Any], options: Sequence[str]) -> tuple[float, ...]:
-    """Probabilities of all options, as they were told.
+def _distribution(shares: Mapping[Any, Any], options: Sequence[str],
+                  decimals: int) -> tuple[float, ...]:
+    """Probabilities of all options, as they were told, rounded to some decimals (0: not at all).
 
     Raises:
         BackendError: one is missing or none, or they do not sum to 1 within their rounding.
@@ -262,7 +272,8 @@ def _distribution(shares: Mapping[Any, Any], options: Sequence[str]) -> tuple[fl
         raise BackendError(f'the service gave probabilities of {sorted(map(str, shares))}, and '
                            f'the options are {sorted(options)}; ask again later')
     found = tuple(_share(shares[option]) for option in options)
-    if abs(math.fsum(found) - 1) > 0.005 * len(found) + 1e-6:  # each rounded to two decimals
+    most_off = _UNROUNDED + (0.5 * 10.0 ** -decimals * len(found) if decimals else 0.0)
+    if abs(math.fsum(found) - 1) > most_off:
         raise BackendError(f'the probabilities of the options sum to {math.fsum(found):.4g}, not '
                            'to 1, so that the service or its model has failed: ask again later')
     return found

@@ -55,6 +55,8 @@ _MESSAGE_CHARS, _START_BYTES = 400, 4000
 _NO_KEY = 'none'
 _INTERNAL = (500, 501)
 """HTTP statuses of internal errors, with which some servers refuse requests for good."""
+ABOUT_ONE = (400, 413, 422)
+"""HTTP statuses of refusals that may concern one request alone, such as one that is too long."""
 _SAME_ERRORS = 3
 """Internal errors in the same words in a row after which a server is taken to refuse a request."""
 _TOKENS_OF_AN_IMAGE = 1000

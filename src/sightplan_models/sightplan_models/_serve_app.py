@@ -31,6 +31,7 @@ from sightplan.model import (
     InputError,
     Observation,
     Question,
+    RefusedError,
     SightplanError,
     Usage,
     excerpt,
@@ -57,7 +58,7 @@ _NOT_AGAIN = {'X-Should-Retry': 'false'}
 """Header by which clients of OpenAI are told not to send a request again."""
 _CODES: tuple[tuple[type[SightplanError], int, str], ...] = (
     (InputError, 422, 'input_error'), (DeadlineError, 504, 'deadline'),
-    (BackendError, 422, 'backend_error'))
+    (RefusedError, 422, 'refused'), (BackendError, 422, 'backend_error'))
 """HTTP status and code of the model's errors; none of them is to be tried again by itself."""
 
 

@@ -28,6 +28,7 @@ from sightplan.model import (
     BackendError,
     DeadlineError,
     InputError,
+    RefusedError,
     SightplanError,
     SpendingCapError,
     Usage,
@@ -72,7 +73,8 @@ _COLOURS = ('red', 'green', 'blue')
 _CHECK_S = 120.0
 """Limit of each request that tests whether pictures reach the model [s]."""
 _ERRORS: Mapping[str, type[SightplanError]] = {
-    'input_error': InputError, 'backend_error': BackendError, 'deadline': DeadlineError}
+    'input_error': InputError, 'backend_error': BackendError, 'refused': RefusedError,
+    'deadline': DeadlineError}
 """Errors of the model behind ``sightplan serve``, by the codes that it gives them."""
 
 
@@ -178,6 +180,7 @@ class _Service:
             base_url=s.base_url, api_key_env=s.api_key_env, concurrency=s.concurrency,
             timeout_s=s.timeout_s, retries=s.retries, backoff_s=s.backoff_s, prices=prices,
             label='decisions')
+        self._accepted = False
         self._loop = EventLoop('decisions-backend')
 
     @property
@@ -206,16 +209,20 @@ class _Service:
         """Send a request, and return the reply.
 
         Raises:
+            RefusedError: the service refuses it for good: it would refuse the like again, or has
+                accepted none yet.
             SightplanError: there is none.
         """
         found = await self._server.complete(lambda: body, deadline, exchange)
         if not isinstance(found, Failure):
+            self._accepted = True
             return found
         error = _ERRORS.get(found.code)
         if error is not None:
             raise error(f'{self.name}: {found.message}')
-        raise BackendError(f'{self.name}: {found.kind.value} ({found.message}); '
-                           f'{self._remedy(found, path)}')
+        about_one = self._accepted and found.status in _openai_server.ABOUT_ONE
+        raise (BackendError if about_one else RefusedError)(
+            f'{self.name}: {found.kind.value} ({found.message}); {self._remedy(found, path)}')
 
     def _remedy(self, failure: Failure, path: str) -> str:
         s = self._settings
@@ -243,9 +250,10 @@ class Decisions(_Service, ModelByKind):
             BackendError: the ``openai`` library is missing.
         """
         super().__init__(settings)
-        self._wire: Wire = (OpenAIWire(settings.image_format, settings.detail)
+        self._wire: Wire = (OpenAIWire(settings.image_format, settings.decimals, settings.detail)
                             if settings.wire == 'openai' else
-                            SystemOneWire(settings.image_format, settings.pictures))
+                            SystemOneWire(settings.image_format, settings.decimals,
+                                          settings.pictures))
         self._checking = threading.Lock()
         self._to_check, self._lost, self._found = False, '', ''
 
@@ -340,7 +348,7 @@ class Decisions(_Service, ModelByKind):
                                                  f'{error}'))
 
         await ask(0)
-        if not failures or (partial and found[0] is not None):
+        if not failures or (partial and any(reply is not None for reply in found)):
             await asyncio.gather(*(ask(start) for start in starts[1:]))
 
     async def _request(self, shown: Shown, asked: Sequence[Typed],

@@ -124,8 +124,6 @@ _PAID_RETRIES = 2
 """Largest number of retries of a request whose reply was paid for but holds no answer."""
 _LEAST_TOKENS = 16
 """Limit of a reply that all servers take that refuse smaller ones (OpenAI's is the largest)."""
-_ABOUT_ONE = (400, 413, 422)
-"""HTTP statuses of refusals that may concern one request alone, such as one that is too long."""
 _NO_PICTURES = re.compile(r'(?:image|picture|vision|multimodal).{0,40}(?:not|unsupported|mmproj)'
                           r'|not? .{0,20}(?:image|multimodal)|mmproj')
 _TOO_LONG = re.compile(r'(?:exceed|larger|longer|greater).{0,60}context|context.{0,60}exceed')
@@ -618,7 +616,7 @@ class ServerChat(ModelByKind):
                     continue
                 why = (f'{self.name}: {reply.kind.value} ({reply.message}); '
                        f'{await self._remedy(reply)}')
-                if reply.status not in _ABOUT_ONE:
+                if reply.status not in _openai_server.ABOUT_ONE:
                     raise RefusedError(why)
                 return _Message('', failure=why, refused=True)
 
@@ -658,7 +656,7 @@ class ServerChat(ModelByKind):
                       deadline: float | None) -> Likely | None:
         """A longer list of the likely tokens; None: it is no longer, or there is none."""
         tokens = await self._first_token(prompt, dataclasses.replace(
-            wanted, limit=1, longer=True), deadline)
+            wanted, limit=1, longer=True), deadline, LONGER_LIST)
         if tokens is None or tokens.likely.flaw or (
                 len(tokens.likely.tokens) <= len(likely.tokens)):
             return None
@@ -675,7 +673,7 @@ class ServerChat(ModelByKind):
         for word in absent:
             form = _styled_as(word, listed)
             token = await self._first_token(prompt, dataclasses.replace(
-                wanted, limit=_LEAST_TOKENS, forced=form), deadline)
+                wanted, limit=_LEAST_TOKENS, forced=form), deadline, way)
             if token is None or token.chance is None or not form.strip().startswith(
                     token.text.strip()) or token.chance > likely.bound * _ROUNDED:
                 return None
@@ -685,9 +683,12 @@ class ServerChat(ModelByKind):
         return likely
 
     async def _first_token(self, prompt: Prompt, wanted: _Wanted,
-                           deadline: float | None) -> Token | None:
-        """The first token of a reply; None if the request is refused, or has no tokens."""
-        dialect = self._dialect
+                           deadline: float | None, way: str) -> Token | None:
+        """The first token of a reply; None if the request is refused, or has no tokens.
+
+        ``way`` is taken although another request may have given it up meanwhile.
+        """
+        dialect = dataclasses.replace(self._dialect, again=way)
         reply = await self._server.complete(
             lambda: {'messages': messages(prompt, dialect.system_role, dialect.numbered),
                      **self._fields(dialect, wanted)}, deadline, understood=lambda failure: True)

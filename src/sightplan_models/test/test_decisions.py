@@ -18,6 +18,7 @@ from sightplan.model import (
     InputError,
     Observation,
     Question,
+    RefusedError,
     SightplanError,
     SpendingCapError,
     Target,
@@ -137,6 +138,53 @@ def test_distributions_that_do_not_sum_to_one_are_refused(shares: list[float]) -
     with FakeServer(lambda body, number: decided(body, [shares])) as server, pytest.raises(
             BackendError, match='sum to'):
         ask_one(service(server), Choose((PICTURE, 'Which?'), ('left', 'right')))
+
+
+@pytest.mark.parametrize(('decimals', 'share', 'good'), [
+    (1, 0.3, True), (2, 0.33, True), (2, 0.3, False), (0, 0.33, False), (0, 1 / 3, True)])
+def test_how_far_a_sum_may_be_off_depends_on_the_rounding(decimals: int, share: float,
+                                                          good: bool) -> None:
+    choose = Choose((PICTURE, 'Which?'), ('left', 'right', 'none'))
+    with FakeServer(lambda body, number: decided(body, [[share] * 3])) as server:
+        model = service(server, decimals=decimals)
+        if good:
+            assert ask_one(model, choose).probabilities == pytest.approx((1 / 3,) * 3)
+        else:
+            with pytest.raises(BackendError, match='sum to'):
+                ask_one(model, choose)
+
+
+def test_an_option_that_is_no_text_is_no_answer() -> None:
+    def reply(body: dict[str, Any], number: int) -> Reply:
+        return Reply({'usage': USAGE, 'answers': [{'type': 'choice', 'probabilities': [
+            {'value': ['left'], 'probability': 1.0}]}]})
+    with FakeServer(reply) as server, pytest.raises(BackendError, match='gave probabilities of'):
+        ask_one(service(server), Choose((PICTURE, 'Which?'), ('left', 'right')))
+
+
+def test_where_the_first_question_is_refused_the_others_are_asked() -> None:
+    with FakeServer(lambda body, number: decided(body, [
+            None if 'b0 ' in one['instructions'] else 0.9 for one in body['questions']])
+            ) as server, pytest.raises(BackendError, match='b0') as caught:
+        ask_all(service(server, questions_per_request=2), yes_no_queries(SEEN, questions(6)),
+                Deadline(keep_going=True))
+    assert [one and one.p_yes for one in caught.value.partial] == [None, *[0.9] * 5]
+
+
+@pytest.mark.parametrize('status', [400, 401, 404])
+def test_what_is_refused_for_good_ends_a_run(status: int) -> None:
+    asked = yes_no_queries(SEEN, questions(1))
+    with FakeServer(lambda body, number: decided(body, [0.7]) if number == 2 else error(
+            status, 'not so')) as server:
+        model = service(server)
+        for _ in range(2):
+            with pytest.raises(RefusedError):
+                ask_all(model, asked)
+        ask_all(model, asked)
+        with pytest.raises(BackendError) as caught:
+            ask_all(model, asked)
+        # of a service that has answered a 400 may concern that request alone
+        assert isinstance(caught.value, RefusedError) == (status != 400)
 
 
 def test_more_questions_than_one_request_takes_are_split() -> None:

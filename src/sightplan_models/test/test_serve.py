@@ -26,6 +26,7 @@ from sightplan.model import (
     InputError,
     Observation,
     Question,
+    RefusedError,
     Usage,
 )
 from sightplan.model.query import Deadline, ModelByKind, answers, ask_all, ask_one
@@ -81,6 +82,8 @@ class Stub(ModelByKind):
             raise InputError('this model needs a picture; show it one')
         if 'break' in queries[0].question.text:
             raise BackendError('the model broke; load it in another precision')
+        if 'refuse' in queries[0].question.text:
+            raise RefusedError('put a valid key into KEY')
         if len(queries) > self.most:
             raise MemoryError
         self.usage += Usage(len(queries), 10 * len(queries), 0)
@@ -293,6 +296,9 @@ def test_errors_of_the_model_are_the_same_as_in_process() -> None:
             with pytest.raises(BackendError, match='another precision'):
                 ask_all(client(url, wire), yes_no_queries(
                     Observation(PICTURE), [Question(Atom('x'), 'break')]))
+            with pytest.raises(RefusedError, match='valid key'):
+                ask_all(client(url, wire), yes_no_queries(
+                    Observation(PICTURE), [Question(Atom('x'), 'refuse')]))
             with pytest.raises(InputError, match='needs a picture'):
                 ask_all(client(url, wire), yes_no_queries(Observation(text='x'), questions(1)))
 

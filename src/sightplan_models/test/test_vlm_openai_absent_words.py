@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -90,6 +91,23 @@ def test_vllm_is_made_to_say_the_other_word(make: Any, field: str) -> None:
     for reply in replies:
         assert (reply.p_yes, reply.p_no, reply.p_unknown) == (
             pytest.approx(0.92), pytest.approx(0.003), pytest.approx(0.001))
+
+
+def test_a_way_that_another_request_gives_up_meanwhile_is_gone_to_its_end(make: Any) -> None:
+    model: list[Any] = []
+
+    def behave(body: dict[str, Any], number: int) -> Reply:
+        forced = body.get('structured_outputs')
+        if forced is None:
+            return chat(' Yes', logprobs=[(' Yes', {' Yes': 0.92, 'Sure': 0.02})])
+        model[0].chat._dialect = dataclasses.replace(model[0].chat._dialect, again='')
+        [word] = forced['choice']
+        return chat(word, logprobs=[(word, {' Yes': 0.92, word: 0.003})])
+    with FakeServer(behave) as server:
+        server.owner = 'vllm'
+        model.append(make(server))
+        [reply] = ask_all(model[0], questions(unknown=True))
+    assert (reply.p_no, reply.p_unknown) == (pytest.approx(0.003), pytest.approx(0.003))
 
 
 def test_what_is_left_after_a_constraint_is_not_taken_for_a_probability(make: Any) -> None:
