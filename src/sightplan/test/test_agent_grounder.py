@@ -78,6 +78,15 @@ def test_an_impossible_probability_is_an_error(field, bad):
         BackendGrounder(backend).ground(LOOK, QUESTIONS[:1])
 
 
+def test_an_impossible_probability_costs_its_own_answer_alone():
+    """The other replies of the batch are paid for, and stay."""
+    good = Answer('yes', .9, .1)
+    backend = FixedBackend(good, Answer('yes', float('nan'), .1), Answer('no'))
+    with pytest.raises(BackendError, match='p_yes = nan') as caught:
+        BackendGrounder(backend).ground(LOOK, QUESTIONS)
+    assert caught.value.partial == [good, None, Answer('no')]
+
+
 def test_episodes_are_announced_to_backends_that_want_to_know():
     backend = FixedBackend()
     BackendGrounder(backend).start_episode('e1', 'hard')

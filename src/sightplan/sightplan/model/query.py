@@ -569,7 +569,10 @@ def ask_one(model: Model, query: Query[R], timeout_s: float | None = None) -> R:
 
 def ask_all(model: Model, queries: Sequence[Query[R]], deadline: Deadline = NO_DEADLINE,
             ) -> list[R]:
-    """Return the replies to queries of one kind, in order; errors are those of ``ask_one``."""
+    """Return the replies to queries of one kind, in order; errors are those of ``ask_one``.
+
+    Where a reply is at fault, ``partial`` of the error has the others.
+    """
     if not queries:
         return []
     try:
@@ -584,15 +587,22 @@ def ask_all(model: Model, queries: Sequence[Query[R]], deadline: Deadline = NO_D
     _check_is_list(model, replies)
     if len(replies) != len(queries):
         raise BackendError(f'{model.name} gave {len(replies)} replies to {len(queries)} queries')
-    for query, reply in zip(queries, replies, strict=True):
-        if not isinstance(reply, query.reply_type):
-            raise BackendError(f'{model.name} replied to a query of kind {query.kind!r} with a '
-                               f'{type(reply).__name__}; it must be a '
-                               f'{query.reply_type.__name__}')
-        if fault := query.fault_of(cast(R, reply)):
-            raise BackendError(f'{part_name(model, type(query))} replied to '
-                               f'{query.summary()!r}: {fault}')
+    faults = [_fault(model, query, reply) for query, reply in zip(queries, replies, strict=True)]
+    if any(faults):
+        failure = BackendError(next(filter(None, faults)))
+        failure.partial = [None if fault else reply
+                           for fault, reply in zip(faults, replies, strict=True)]
+        raise failure
     return cast(list[R], replies)
+
+
+def _fault(model: Model, query: Query[Any], reply: object) -> str:
+    """Explain what is wrong with a reply to a query; '' if nothing is."""
+    if not isinstance(reply, query.reply_type):
+        return (f'{model.name} replied to a query of kind {query.kind!r} with a '
+                f'{type(reply).__name__}; it must be a {query.reply_type.__name__}')
+    fault = query.fault_of(reply)
+    return fault and f'{part_name(model, type(query))} replied to {query.summary()!r}: {fault}'
 
 
 def _words(error: Exception) -> str:
