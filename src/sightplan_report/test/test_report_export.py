@@ -129,7 +129,8 @@ def test_answers_are_written_where_they_were_logged(tmp_path, monkeypatch):
     run = write_run(tmp_path / 'run', [line(0), line(1)])
     logged = [{'episode': f'blocksworld/simple/p{n % 3}#0', 'atom': f'on a,b{n}', 'step': n,
                'answer': 'yes' if n else None, 'p_yes': .5, 'p_no': None, 'truth': bool(n % 2),
-               'purpose': 'effect', 'stamp_ns': 2 ** 60 + n} for n in range(8)]
+               'purpose': 'effect', 'stamp_ns': 2 ** 60 + n,
+               **({'bounded': True} if n == 1 else {})} for n in range(8)]
     (run / 'answers.jsonl').write_text(
         ''.join(json.dumps(entry) + '\n' for entry in logged) + '{"episode": "blo')
     export(gather(run), tmp_path)
@@ -138,6 +139,7 @@ def test_answers_are_written_where_they_were_logged(tmp_path, monkeypatch):
     assert found[0]['answer'] is None and found[1]['answer'] == 'yes'
     assert found[5]['stamp_ns'] == 2 ** 60 + 7 and found[0]['truth'] is False
     assert found[0]['model_name'] == 'GPT-4.1' and found[0]['p_no'] is None
+    assert [row['bounded'] for row in found] == [None, True, *[None] * 4]
     rows = (tmp_path / 'tables' / 'answers.csv').read_bytes().split(b'\r\n')
     assert len(rows) == 1 + 6 + 1
 
