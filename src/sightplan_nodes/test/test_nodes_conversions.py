@@ -72,6 +72,8 @@ SECONDS = st.floats(0.0, 1e6)
 PROBABILITIES = st.none() | st.floats(0.0, 1.0)
 ANSWERS = st.builds(Answer, TEXTS, PROBABILITIES, PROBABILITIES, PROBABILITIES,
                     verdict=st.sampled_from(Verdict))
+BOUNDED = st.builds(Answer, TEXTS, st.floats(0.0, 1.0), st.floats(0.0, 1.0), PROBABILITIES,
+                    st.just(True), verdict=st.sampled_from(Verdict))
 QUESTIONS = st.builds(Question, ATOMS, TEXTS)
 RESULTS = st.builds(PlanningResult, st.sampled_from(PlanningStatus),
                     st.lists(ACTIONS, max_size=4).map(tuple), SECONDS, st.booleans(), TEXTS)
@@ -122,6 +124,13 @@ def test_answer(answer: Answer) -> None:
     message = sent(MESSAGES.to_msg(answer))
     assert messages.from_msg(Answer, message) == answer
     assert math.isnan(message.p_yes) is (answer.p_yes is None)
+
+
+@given(st.lists(st.none() | ANSWERS | BOUNDED, max_size=4))
+def test_answers_of_a_service_some_of_which_are_missing(answers: list[Answer | None]) -> None:
+    response = sent(query_messages.fill_answers(Ground.Response(), answers))
+    questions = [Question(Atom('p', (str(number),)), 'p?') for number in range(len(answers))]
+    assert query_messages.partial_answers(response, questions) == answers
 
 
 @given(QUESTIONS)
@@ -231,8 +240,8 @@ def test_belief(state: frozenset[Atom], probabilities: dict[Atom, float]) -> Non
 
 @st.composite
 def asked_events(draw: st.DrawFn) -> Asked:
-    triples = draw(st.lists(st.tuples(QUESTIONS, ANSWERS, st.sampled_from([None, True, False])),
-                            max_size=4))
+    triples = draw(st.lists(st.tuples(
+        QUESTIONS, ANSWERS | BOUNDED, st.sampled_from([None, True, False])), max_size=4))
     questions, answers, expected = zip(*triples, strict=True) if triples else ((), (), ())
     return answered(draw(SEEN), questions, answers, expected, draw(st.sampled_from(AskPurpose)),
                     draw(st.none() | ACTIONS), draw(SECONDS), draw(TEXTS), draw(TEXTS),
