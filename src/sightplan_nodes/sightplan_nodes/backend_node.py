@@ -446,14 +446,14 @@ class BackendNode(LifecycleNode):
     def _answer(self, work: Work, request: Any, response: Any, limit_s: float) -> None:
         backend, user = self._backend, self._user
         assert backend is not None, 'the service is there only while active'
+        if self._per_domain is not None:
+            self._per_domain.use(getattr(request, 'domain', ''))
         new = request.new_episode or request.episode_id != self._episode_id
         if request.episode_id and new:
             self._episode_id = request.episode_id
             user.start_episode(request.episode_id, request.split)
             self._memory.give_back()
         before = backend.usage
-        if self._per_domain is not None:
-            self._per_domain.use(getattr(request, 'domain', ''))
         try:
             work(user, request, response, limit_s)
         finally:

@@ -181,8 +181,12 @@ class OfDomain(ModelByKind):
     usage = Usage()
 
     def __init__(self, domain: str) -> None:
+        self.begun: list[str] = []
         self.domain, self.name = domain, f'model of {domain}'
         self.traits = Traits(prompt=False, domain=domain)
+
+    def start_episode(self, episode_id: str, split: str = '') -> None:
+        self.begun.append(episode_id)
 
     @answers(YesNo, together=True)
     def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
@@ -194,11 +198,11 @@ class OfDomain(ModelByKind):
 @pytest.mark.parametrize('fixed', ['', 'domain=blocksworld'])
 def test_each_sample_is_put_to_the_model_of_its_domain(
         data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fixed: str) -> None:
-    loaded: list[str] = []
+    made: list[OfDomain] = []
 
     def make(name: str, options: dict[str, Any], *truth: object) -> OfDomain:
-        loaded.append(options['domain'])
-        return OfDomain(options['domain'])
+        made.append(OfDomain(options['domain']))
+        return made[-1]
     for module in (backend_node, sample_work):
         monkeypatch.setattr(module, 'make_backend', make)
     grounder = GrounderNode(parameter_overrides=parameters(
@@ -212,7 +216,9 @@ def test_each_sample_is_put_to_the_model_of_its_domain(
                 experiment.walk(settings, Silent())
             return
         outcome = experiment.walk(settings, Silent())
-    assert sorted(loaded) == ['blocksworld', 'household']
+    assert sorted(model.domain for model in made) == ['blocksworld', 'household']
+    for model in made:
+        assert model.begun and all(f'/{model.domain}/' in one for one in model.begun)
     here = run(replace(settings, out=str(tmp_path / 'here'), suite_options={'data': str(data)}))
     assert lines(tmp_path / 'ros') == lines(tmp_path / 'here') != []
     assert {line['model'] for line in lines(tmp_path / 'ros')} == {
