@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import sys
 from pathlib import Path
@@ -34,5 +35,6 @@ def _compile(path: Path) -> None:
     folder = rewrite.get_cache_dir(path)
     compiled = folder / (path.stem + rewrite.PYC_TAIL)
     if rewrite.try_makedirs(folder) and rewrite._read_pyc(path, compiled) is None:
-        digest, code = rewrite._rewrite_test(path, config)
-        rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, digest, compiled)
+        with contextlib.suppress(SyntaxError, ValueError, OSError):  # which the collection reports
+            status, code = rewrite._rewrite_test(path, config)
+            rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, status, compiled)
