@@ -38,7 +38,8 @@ awk -v names="$names" '
 install() {
   "$venv/bin/python" -m pip --disable-pip-version-check install --quiet --no-compile "$@"
 }
-install --require-hashes -r "$hashed" "$@"
+# The lock names all that they depend on; torch, which has no hash, comes with the second call.
+install --require-hashes --no-deps -r "$hashed" "$@"
 [ -n "$names" ] || install -r "$lock" "$@"
 # Some packages bring files for other versions of Python: as with pip, nothing is said of them.
 "$venv/bin/python" -m compileall -qq -j 0 "$venv"/lib/python3*/site-packages || true
