@@ -13,6 +13,7 @@ LISTENS = re.compile(r'\.bind\(\(|\.listen\(|\bTCPServer\b|\bHTTPServer\b|Thread
 KNOWN = {
     'sightplan_report/labelling/local_page.py': 'the pages: LocalServer',
     'sightplan/graphs/up.py': 'holds the port that reserves a ROS domain, and answers nobody',
+    'sightplan_models/serve.py': '"sightplan serve": another address needs a token',
     'sightplan_bench/hostile/replies.py': 'a model that answers nonsense, for the benchmark',
 }
 

@@ -64,7 +64,7 @@ def command(monkeypatch, *arguments, engine=InsideEngine):
     """Run the command line with workers in this process."""
     monkeypatch.setattr(sweeps, 'run_sweep', lambda sweep, out, how, *more: run_sweep(
         sweep, out, Options(1, how.retries, False, how.max_tokens, how.max_cost_usd, how.patience,
-                            engine), *more))
+                            engine=engine), *more))
     return cli.main(['sweep', *map(str, arguments)])
 
 

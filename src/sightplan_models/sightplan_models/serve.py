@@ -42,7 +42,7 @@ examples:
   sightplan serve --backend embedded --port 0
   sightplan run --backend decisions --backend-option wire=sightplan \\
       --backend-option base_url=http://localhost:8765/v1 --split simple --method ground
-  SIGHTPLAN_SERVE_TOKEN=... sightplan serve --host 0.0.0.0 --backend-option model=DIR
+  SIGHTPLAN_SERVE_TOKEN=... sightplan serve --host 192.168.1.5 --backend-option model=DIR
 """
 
 
