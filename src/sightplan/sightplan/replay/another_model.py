@@ -14,7 +14,6 @@ from typing import Any, Protocol
 from sightplan.domains import Domain
 from sightplan.grounding import PARSERS
 from sightplan.model import (
-    Answer,
     AskPurpose,
     CancelledError,
     InfrastructureError,
@@ -25,7 +24,7 @@ from sightplan.model import (
 from sightplan.model.query import Model, carry_over, close, traits_of
 from sightplan.records import provenance
 from sightplan.records.recorded import RecordedEpisode
-from sightplan.replay.answers_store import AnswersStore, Key
+from sightplan.replay.answers_store import AnswersStore, Key, Stored
 from sightplan.replay.asking import RECORDED, CurrentTruth, PromptNotes, Reply, ask_again
 from sightplan.replay.sources import Sources
 from sightplan.vlm.api import (
@@ -200,7 +199,7 @@ class AnotherModel:
                 'prompts_changed': prompts.changed if self.reads_prompt else {},
                 'interrupted': bool(stopped_by) or cancelled(), 'stopped_by': stopped_by}
 
-    def _replies(self, done: dict[Key, tuple[Answer, ...]], prompts: PromptNotes,
+    def _replies(self, done: dict[Key, Stored], prompts: PromptNotes,
                  watcher: Watcher, cancelled: Callable[[], bool]) -> Iterator[Reply]:
         asking = self._asking
         return ask_again(
