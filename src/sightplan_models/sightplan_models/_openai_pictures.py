@@ -9,14 +9,18 @@ tell: a model that sees none of them replies to all three alike.
 
 from __future__ import annotations
 
+import abc
+import logging
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import excerpt
+from sightplan.model import BackendError, excerpt
 
+_LOG = logging.getLogger(__name__)
 QUESTION = 'Which colour does the picture have? Reply with one word.'
 _COLOURS = {'red': (220, 20, 20), 'green': (20, 160, 20), 'blue': (20, 20, 220)}
 _EDGE_PX = 224
@@ -96,3 +100,55 @@ def find_out(ask: Callable[[NDArray[np.uint8] | None], Said]) -> Finding:
                         f'red, a green and a blue picture all get the reply '
                         f'{excerpt(first.text)!r}; serve a model that takes pictures, or start '
                         f'the server such that it does')
+
+
+class ChecksPictures(abc.ABC):
+    """A model behind a server that finds out whether pictures reach it; see ``PictureCheck``."""
+
+    def __init__(self) -> None:
+        """Begin without a check."""
+        self._checking = threading.Lock()
+        self._to_check, self._lost, self._found = False, '', ''
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """Contract in ``Model``."""
+
+    @abc.abstractmethod
+    def _colour_of(self, picture: NDArray[np.uint8] | None) -> Said:
+        """Ask the model for the colour of a uniform picture, or without a picture."""
+
+    @property
+    def pictures_lost(self) -> str:
+        """Why pictures do not reach the model; '' if they may."""
+        return self._lost
+
+    @property
+    def picture_check(self) -> str:
+        """How it was found out whether pictures reach the model; '' before the check."""
+        return self._found
+
+    def check_pictures(self) -> None:
+        """Check before the next picture whether pictures reach the model; see ``PictureCheck``."""
+        self._to_check = True
+
+    def _before_pictures(self) -> None:
+        """Find out whether pictures reach the model, where that is wanted and not known yet.
+
+        Raises:
+            BackendError: they do not.
+            SpendingCapError: a cap is reached.
+        """
+        if not (self._to_check or self._lost):
+            return
+        with self._checking:
+            if self._to_check:
+                found = find_out(self._colour_of)
+                self._to_check, self._found = False, str(found)
+                self._lost = found.lost and f'{self.name}: {found.lost}'
+                if found.unchecked:
+                    _LOG.warning('%s: it could not be checked whether pictures reach the model: '
+                                 '%s', self.name, found.unchecked)
+        if self._lost:
+            raise BackendError(self._lost)

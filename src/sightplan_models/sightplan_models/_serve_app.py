@@ -180,7 +180,7 @@ async def _body(request: Request, limits: Limits, names: Sequence[str]) -> dict[
 
 
 def _refusing(make: Any) -> Any:
-    """What a function gives; its InputError is a refusal."""
+    """Return the result of a function; its InputError becomes a refusal."""
     try:
         return make()
     except InputError as error:

@@ -19,7 +19,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +59,7 @@ from sightplan_models._decisions_wire import (
     Wire,
 )
 from sightplan_models._event_loop import EventLoop
-from sightplan_models._openai_pictures import QUESTION, Said, find_out
+from sightplan_models._openai_pictures import QUESTION, ChecksPictures, Said
 from sightplan_models._openai_server import DEFAULT_VARIABLE, Exchange, Failure, Size
 from sightplan_models._query_wire import to_wire
 
@@ -239,7 +238,7 @@ class _Service:
         return 'change the settings of the backend (wire, pictures, questions_per_request)'
 
 
-class Decisions(_Service, ModelByKind):
+class Decisions(_Service, ChecksPictures, ModelByKind):
     """A service that answers yes/no questions and choices, many in one request."""
 
     def __init__(self, settings: Settings) -> None:
@@ -249,27 +248,12 @@ class Decisions(_Service, ModelByKind):
             InputError: a setting is missing or wrong, or there is no key.
             BackendError: the ``openai`` library is missing.
         """
-        super().__init__(settings)
+        _Service.__init__(self, settings)
+        ChecksPictures.__init__(self)
         self._wire: Wire = (OpenAIWire(settings.image_format, settings.decimals, settings.detail)
                             if settings.wire == 'openai' else
                             SystemOneWire(settings.image_format, settings.decimals,
                                           settings.pictures))
-        self._checking = threading.Lock()
-        self._to_check, self._lost, self._found = False, '', ''
-
-    @property
-    def pictures_lost(self) -> str:
-        """Reason why pictures do not reach the model; see ``PictureCheck``."""
-        return self._lost
-
-    @property
-    def picture_check(self) -> str:
-        """What was found out about pictures; see ``PictureCheck``."""
-        return self._found
-
-    def check_pictures(self) -> None:
-        """Check before the next picture whether pictures reach the model; see ``PictureCheck``."""
-        self._to_check = True
 
     @answers(YesNo, together=True)
     def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
@@ -306,8 +290,8 @@ class Decisions(_Service, ModelByKind):
             SightplanError: a question was refused, or could not be answered; ``partial`` has the
                 replies to the others.
         """
-        if (self._to_check or self._lost) and shown.pictures:
-            self._check_pictures()
+        if shown.pictures:
+            self._before_pictures()
         found: list[R | None] = [None] * len(asked)
         failures: list[SightplanError] = []
         try:
@@ -395,24 +379,6 @@ class Decisions(_Service, ModelByKind):
         least = 0.5 * 10.0 ** -self._settings.decimals if self._settings.decimals else 0.0
         raised = [max(share, least) for share in shares]
         return tuple(share / sum(raised) for share in raised)
-
-    def _check_pictures(self) -> None:
-        """Find out whether pictures reach the model, where that is wanted.
-
-        Raises:
-            BackendError: they do not.
-            SpendingCapError: a cap is reached.
-        """
-        with self._checking:
-            if self._to_check:
-                found = find_out(self._colour_of)
-                self._to_check, self._found = False, str(found)
-                self._lost = found.lost and f'{self.name}: {found.lost}'
-                if found.unchecked:
-                    _LOG.warning('%s: it could not be checked whether pictures reach the model: '
-                                 '%s', self.name, found.unchecked)
-        if self._lost:
-            raise BackendError(self._lost)
 
     def _colour_of(self, picture: Rgb | None) -> Said:
         """Ask the model for the colour of a uniform picture, or without a picture."""

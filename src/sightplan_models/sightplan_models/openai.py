@@ -90,7 +90,7 @@ from sightplan_models._openai_messages import (
     moves_pictures,
     refuses_system,
 )
-from sightplan_models._openai_pictures import QUESTION, Said, colour_picture, find_out
+from sightplan_models._openai_pictures import QUESTION, ChecksPictures, Said, colour_picture
 from sightplan_models._openai_server import DEFAULT_VARIABLE, TOKEN_FIELDS
 
 _LOG = logging.getLogger(__name__)
@@ -354,7 +354,7 @@ class Backend(Prompted):
         super().__init__(self.chat, ChatStyle(self.chat.pointing, self.chat.resized))
 
 
-class ServerChat(ModelByKind):
+class ServerChat(ChecksPictures, ModelByKind):
     """A model behind a server: answers yes/no questions, writes text, chooses by one letter."""
 
     def __init__(self, settings: Settings) -> None:
@@ -364,6 +364,7 @@ class ServerChat(ModelByKind):
             InputError: a setting is missing or wrong, or there is no key.
             BackendError: the ``openai`` library is missing.
         """
+        super().__init__()
         self._settings = s = settings
         if not s.model:
             raise InputError('backend openai: model is missing; name it with --backend-option '
@@ -393,8 +394,7 @@ class ServerChat(ModelByKind):
         self._without = 0
         self._refused: set[str] = set()
         self._images: dict[str, dict[str, Any]] = {}
-        self._lock, self._checking = threading.Lock(), threading.Lock()
-        self._to_check, self._lost, self._found = False, '', ''
+        self._lock = threading.Lock()
         self._loop = EventLoop('openai-backend')
 
     @property
@@ -410,20 +410,6 @@ class ServerChat(ModelByKind):
     def carry_over(self, spent: Usage) -> None:
         """Count the spending of the run's earlier sessions towards the caps."""
         self._server.meter.carry_over(spent)
-
-    @property
-    def pictures_lost(self) -> str:
-        """Reason why pictures do not reach the model; see ``PictureCheck``."""
-        return self._lost
-
-    @property
-    def picture_check(self) -> str:
-        """What was found out about pictures; see ``PictureCheck``."""
-        return self._found
-
-    def check_pictures(self) -> None:
-        """Check before the next picture whether pictures reach the model; see ``PictureCheck``."""
-        self._to_check = True
 
     def close(self) -> None:
         """Cancel requests under way, and close the connections."""
@@ -895,24 +881,6 @@ class ServerChat(ModelByKind):
             self._dialect = dataclasses.replace(self._dialect, stop=False)
         return choice.get('finish_reason') == 'stop' and _OPEN not in after_thoughts(text)
 
-    def _check_pictures(self) -> None:
-        """Find out whether pictures reach the model, where that is wanted.
-
-        Raises:
-            BackendError: they do not.
-            SpendingCapError: a cap is reached.
-        """
-        with self._checking:
-            if self._to_check:
-                found = find_out(self._colour_of)
-                self._to_check, self._found = False, str(found)
-                self._lost = found.lost and f'{self.name}: {found.lost}'
-                if found.unchecked:
-                    _LOG.warning('%s: it could not be checked whether pictures reach the model: '
-                                 '%s', self.name, found.unchecked)
-        if self._lost:
-            raise BackendError(self._lost)
-
     def _colour_of(self, picture: NDArray[np.uint8] | None) -> Said:
         """Ask the model for the colour of a uniform picture, or without a picture."""
         shown = [] if picture is None else [self._image(picture)]
@@ -934,8 +902,8 @@ class ServerChat(ModelByKind):
             BackendError: there is an image, and it was found out that images are dropped.
             SpendingCapError: a cap is reached while that is found out.
         """
-        if (self._to_check or self._lost) and not all(isinstance(part, str) for part in parts):
-            self._check_pictures()
+        if not all(isinstance(part, str) for part in parts):
+            self._before_pictures()
         return tuple(part if isinstance(part, str) else self._image(part) for part in parts)
 
     def _check_order(self, prompt: Prompt, deadline: Deadline) -> None:

@@ -1,4 +1,4 @@
-"""What ``sightplan doctor`` finds."""
+"""Results of the checks of ``sightplan doctor``."""
 
 from __future__ import annotations
 

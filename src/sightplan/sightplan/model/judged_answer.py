@@ -29,18 +29,18 @@ class JudgedAnswer:
 
     @property
     def question(self) -> Question:
-        """What was asked."""
+        """Return the question that was asked."""
         question: Question = cast(Any, self.event.queries[self.place]).question
         return question
 
     @property
     def answer(self) -> Answer:
-        """What the model answered."""
+        """Return the answer that the model gave."""
         return cast(Answer, self.event.replies[self.place])
 
     @property
     def expected(self) -> bool | None:
-        """What the method expected; None: nothing."""
+        """Return the answer that the method expected; None if it expected none."""
         return self.event.expected[self.place]
 
     @property

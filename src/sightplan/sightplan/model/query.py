@@ -437,7 +437,7 @@ class PictureCheck(Protocol):
 
     @property
     def picture_check(self) -> str:
-        """What was found out about pictures, in words; '' before the check."""
+        """How it was found out whether pictures reach the model; '' before the check."""
 
     def check_pictures(self) -> None:
         """Find out whether pictures reach the model, before the next picture is sent.

@@ -86,7 +86,7 @@ class Wrapper:
 
     @property
     def picture_check(self) -> str:
-        """What was found out about pictures on their way to the inner model."""
+        """How it was found out whether pictures reach the inner model."""
         return picture_check(self.inner)
 
     def check_pictures(self) -> None:
