@@ -219,13 +219,15 @@ def _listed(entry: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], float]]:
     """The tokens of a place with their probabilities: the chosen one, and the likeliest."""
     top = entry.get('top_logprobs')
     found: list[tuple[Mapping[str, Any], float]] = []
+    read: list[tuple[Mapping[str, Any], float]] = []  # with those that are there already
     for item in [*(top if isinstance(top, list) else []), entry]:
         chance = _probability(item)
-        if chance is None or any(
-                _is_same(item, other) and (item is entry or math.isclose(
-                    chance, known, rel_tol=_SAME)) for other, known in found):
+        if chance is None:
             continue
-        found.append((item, chance))
+        if not any(_is_same(item, other) and (item is entry or math.isclose(
+                chance, known, rel_tol=_SAME)) for other, known in read):
+            found.append((item, chance))
+        read.append((item, chance))
     return found
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
@@ -293,6 +293,8 @@ def test_no_probability_is_0_or_1_because_something_is_not_listed(content: Any) 
 
 @settings(max_examples=80, deadline=None)
 @given(st.lists(ENTRY, min_size=1, max_size=6), st.integers(0, 5))
+@example([{'token': 'Yes', 'logprob': -1.0, 'bytes': [89]},
+          {'token': ' yes', 'logprob': -1.0, 'bytes': [89]}], 1)
 def test_twins_never_change_a_probability(top: Any, number: int) -> None:
     """The chosen token may be listed again, with its bytes or without."""
     chosen = top[number % len(top)]
