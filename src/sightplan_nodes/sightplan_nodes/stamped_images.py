@@ -61,8 +61,16 @@ class StampedImages:
         return str(self._subscription.topic_name)
 
     def close(self) -> None:
-        """Unsubscribe."""
-        self._node.destroy_subscription(self._subscription)
+        """Unsubscribe, in the next turn of the executor; any thread may call this.
+
+        A subscription that goes while the executor's thread begins to wait for it breaks that
+        thread. If there is no further turn, the end of the node ends the subscription.
+        """
+        executor = self._node.executor
+        if executor is None:
+            self._node.destroy_subscription(self._subscription)
+        else:
+            executor.create_task(self._node.destroy_subscription, self._subscription)
 
     def take(self, data: bytes) -> None:
         """Keep a serialized message."""
