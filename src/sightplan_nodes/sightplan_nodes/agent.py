@@ -42,6 +42,7 @@ from sightplan.model import (
     Stepped,
     StopReason,
     param,
+    user_path,
 )
 from sightplan.model.event_handler import EventHandler
 from sightplan.model.option_pairs import parse_options
@@ -74,6 +75,8 @@ class AgentSettings:
 
     world: str = param(names.SIM_BRIDGE, 'Node that is the world', choices=names.WORLDS)
     method_options: str = param('', 'Settings of the method: key=value,... or JSON')
+    prompts: str = param('', "Folder of prompts to use instead of a domain's own, as of the "
+                             'experiment')
     startup_timeout_s: float = param(
         120.0, 'Limit for the other nodes to be there (a model may be loading) [s]', low=0.1,
         high=3600.0)
@@ -212,7 +215,8 @@ class AgentNode(Node):
     def _episode(self, handle: ServerGoalHandle) -> EpisodeEnded:
         """Run one episode, in the worker's thread, and return its last event."""
         goal = handle.request
-        domain, problem = messages.read_problem(goal)
+        prompts = self._settings.prompts
+        domain, problem = messages.read_problem(goal, user_path(prompts) if prompts else None)
         spec = messages.spec_from_msg(goal, problem)
         options = parse_options(self._settings.method_options, 'method_options',
                                 type(policy_settings(goal.method)))

@@ -527,6 +527,11 @@ class ExperimentNode(Node):
             if given.get('world', self._world) != self._world:
                 raise InputError(f'the world is {self._world}, but for {node} it is '
                                  f'{given["world"]}: start both with the same world:=')
+        for node in (names.AGENT, *(node for node in models if node == names.VLM_PLANNER)):
+            if graph[node].get('prompts', '') != settings.prompts:
+                raise InputError(f'the prompts of the experiment are {settings.prompts!r}, but '
+                                 f'for {node} they are {graph[node].get("prompts", "")!r}: start '
+                                 'both with the same prompts:=')
         if graph[self._world].get('hardware') == names.SIMULATED:
             graph[_HARDWARE] = self._readers[_HARDWARE].read(limit_s, self._cancelled)
         changes: dict[str, Any] = {

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sightplan_interfaces.srv import ProposePlan
 
+from sightplan.model import param, user_path
 from sightplan.model.query import Model
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.queries.generate import Generate
@@ -19,15 +21,25 @@ from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.spin import main as run_main
 
 
+@dataclass(frozen=True, slots=True)
+class VlmPlannerSettings(BackendSettings):
+    """Parameters of ``vlm_planner``."""
+
+    prompts: str = param('', "Folder of prompts to use instead of a domain's own, as of the "
+                             'experiment')
+
+
 class VlmPlannerNode(BackendNode):
     """Proposes plans by the service ``~/plan`` (ProposePlan), while active.
 
-    Parameters: see BackendSettings. A backend that replies to yes/no questions only cannot be
+    Parameters: see VlmPlannerSettings. A backend that replies to yes/no questions only cannot be
     configured. For the rest see BackendNode.
     """
 
+    settings: VlmPlannerSettings
+
     def __init__(self, **node_arguments: Any) -> None:
-        super().__init__(names.VLM_PLANNER, BackendSettings, ProposePlan, '~/plan',
+        super().__init__(names.VLM_PLANNER, VlmPlannerSettings, ProposePlan, '~/plan',
                          **node_arguments)
 
     def check_backend(self, name: str) -> None:
@@ -36,7 +48,8 @@ class VlmPlannerNode(BackendNode):
 
     def use(self, backend: Model) -> BackendVisualPlanner:
         """Let the core's planner ask the backend."""
-        return BackendVisualPlanner(backend)
+        prompts = self.settings.prompts
+        return BackendVisualPlanner(backend, prompts=user_path(prompts) if prompts else None)
 
     def work(self, user: BackendVisualPlanner, request: ProposePlan.Request,
              response: ProposePlan.Response, limit_s: float) -> None:

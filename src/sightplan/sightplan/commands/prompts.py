@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sightplan.commands.flags import option
+from sightplan.commands.flags import option, option_like
 from sightplan.commands.frame import DONE, Result, add_command, read_options
 from sightplan.commands.shared_flags import domain_flag
-from sightplan.model import Action, Atom, InputError, PastStep, Problem
+from sightplan.model import Action, Atom, InputError, PastStep, Problem, user_path
+from sightplan.runs import RunSettings
 
 _IMAGE = '[the picture]'
 
@@ -21,6 +22,7 @@ examples:
   sightplan prompts --method action --problem mine.pddl --stop-at-goal
   sightplan prompts household --method belief --method-option unknown=true
   sightplan prompts household --method plan --split medium --privileged-facts
+  sightplan prompts --method ground_cot --prompts ~/ViPlan
 
 Lines that begin with "#### " are not part of a prompt. The files that a prompt is made from, and
 how a domain replaces them: sightplan/domains/templates/README.md.
@@ -41,6 +43,7 @@ class PromptsArguments:
     method_option: tuple[str, ...] = option(
         (), 'setting of the method (repeatable), where a prompt depends on it',
         metavar='KEY=VALUE')
+    prompts: str = option_like(RunSettings, 'prompts', metavar='DIR')
     problem: str | None = option(None, 'a problem file', metavar='FILE', exclusive='where')
     split: str | None = option(
         None, 'first problem of this split (default: the first split)', exclusive='where')
@@ -68,12 +71,16 @@ def show_prompt(arguments: PromptsArguments) -> Result:
 def _lines(arguments: PromptsArguments) -> Iterator[str]:
     from sightplan.agent import needs_visual_planner, policy_settings, prompt_name
     from sightplan.domains import Domain, load_domain
-    domain: Domain = load_domain(arguments.domain)
+    domain: Domain = load_domain(arguments.domain, prompts=user_path(
+        arguments.prompts) if arguments.prompts else None)
     whole = (domain.read_problem(Path(arguments.problem)) if arguments.problem
              else domain.split_problems(arguments.split or next(iter(domain.splits), ''))[0])
     problem = whole.for_agent()
     name = prompt_name(arguments.method, read_options(
         arguments.method_option, type(policy_settings(arguments.method)), '--method-option'))
+    if (origin := domain.prompts.origin) is not None:
+        yield (f'#### prompts of {origin.folder}@{origin.sha256}, '
+               + ('text files' if origin.official else 'templates'))
     yield (f'#### method {arguments.method}, problem {whole.name}, '
            f'prompt {name}@{domain.prompt_hash(name)}')
     if needs_visual_planner(arguments.method):
@@ -90,7 +97,9 @@ def _lines(arguments: PromptsArguments) -> Iterator[str]:
 def _planning(domain: Any, problem: Problem, name: str, stops_at_goal: bool,
               facts: Mapping[Atom, bool]) -> Iterator[str]:
     from sightplan.domains import Became
-    step = PastStep('NAME(OBJECT, ...)', domain.became(name, Became.EXECUTED))
+    model = domain.model(problem)
+    done = str(next(iter(model.actions), 'NAME(OBJECT, ...)'))
+    step = PastStep(done, domain.became(name, Became.EXECUTED))
     first, later = (domain.planning_prompt(name, problem, history, facts, stops_at_goal)
                     for history in ((), (step,)))
     yield from ('#### system', first.system, '#### user', *first.parts(_IMAGE))

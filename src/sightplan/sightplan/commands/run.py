@@ -38,6 +38,7 @@ examples:
   sightplan run --method oracle --split all --json
   sightplan run --split hard --bags failed
   sightplan run --method belief --rerun episode.rrd --episodes 1
+  sightplan run --method plan --backend openai --prompts ~/ViPlan
   sightplan run --problems my_problems/ --domain-file my_domain.pddl --out runs/mine
 
 results (in --out): run.json (what was run), episodes.jsonl (a line per finished episode),
@@ -65,6 +66,7 @@ class RunArguments:
     split: str = option_like(RunSettings, 'split', group=_WHAT)
     problems: str = option_like(RunSettings, 'problems', metavar='DIR', group=_WHAT)
     domain_file: str = option_like(RunSettings, 'domain_file', metavar='FILE', group=_WHAT)
+    prompts: str = option_like(RunSettings, 'prompts', metavar='DIR', group=_WHAT)
     method: str = option_like(RunSettings, 'method', choices=_methods, group=_WHAT)
     method_option: tuple[str, ...] = option(
         (), 'setting of the method (repeatable), such as on_unparsed=stop', metavar='KEY=VALUE',

@@ -122,6 +122,7 @@ class Domain:
             ``write(domain, problem)``.
         domain_file: another domain file of the same vocabulary to use instead.
         domain_pddl: text of such a domain file (a request from another machine carries no files).
+        prompts: folder of prompts to use instead of the domain's own; see ``PromptFolder``.
 
     Attributes:
         name: what results call it.
@@ -149,7 +150,7 @@ class Domain:
     """
 
     def __init__(self, folder: Path | plugins.Folder, domain_file: Path | None = None,
-                 domain_pddl: str | None = None) -> None:
+                 domain_pddl: str | None = None, prompts: Path | None = None) -> None:
         found = plugins.Folder.at(folder) if isinstance(folder, Path) else folder
         self._found, self.name, self.reference = found, found.name, found.reference
         self.folder = folder = found.path
@@ -167,11 +168,10 @@ class Domain:
         self.question, self.goal_text = words.question, words.goal_text
         self.is_question, self.question_forms = words.is_question, words.question_forms
         self.identify = words.identify
-        self.prompts = prompts = Prompts(folder, self.schema, words,
-                                         self.reference)
-        self.prompt_names, self.prompt_hash = prompts.names, prompts.sha256
-        self.grounding_prompt, self.planning_prompt = prompts.grounding, prompts.planning
-        self.memory, self.became = prompts.memory, prompts.became
+        self.prompts = told = Prompts(folder, self.schema, words, self.reference, prompts)
+        self.prompt_names, self.prompt_hash = told.names, told.sha256
+        self.grounding_prompt, self.planning_prompt = told.grounding, told.planning
+        self.memory, self.became = told.memory, told.became
         path = folder / 'domain.yaml'
         settings = read_record(_Settings, path) if path.is_file() else _Settings()
         settings.check(path, self.schema)
@@ -375,24 +375,28 @@ def domain_reference(name: str) -> str:
     return _find(name).reference
 
 
-def load_domain(name: str, domain_file: Path | None = None,
-                domain_pddl: str | None = None) -> Domain:
+def load_domain(name: str, domain_file: Path | None = None, domain_pddl: str | None = None,
+                prompts: Path | None = None) -> Domain:
     """Load a domain.
 
     Args:
         name: one of ``domain_names()``, or the path of a folder.
         domain_file: another domain file of the same vocabulary to use instead of the folder's.
         domain_pddl: text of such a domain file to use instead of the folder's.
+        prompts: folder of prompts to use instead of the domain's own; see ``PromptFolder``.
 
     Raises:
         DomainError: there is no such domain, or its files cannot be used.
+        InputError: the folder of prompts holds none of the domain.
     """
-    return _load(domain_reference(name), domain_file, domain_pddl)
+    return _load(domain_reference(name), domain_file, domain_pddl,
+                 None if prompts is None else prompts.expanduser().absolute())
 
 
 @functools.lru_cache(maxsize=16)
-def _load(reference: str, domain_file: Path | None, domain_pddl: str | None) -> Domain:
-    return Domain(_find(reference), domain_file, domain_pddl)
+def _load(reference: str, domain_file: Path | None, domain_pddl: str | None,
+          prompts: Path | None) -> Domain:
+    return Domain(_find(reference), domain_file, domain_pddl, prompts)
 
 
 def _find(name: str) -> plugins.Folder:

@@ -2,7 +2,9 @@
 
 Templates are YAML files in ``templates/`` beside this file, one a prompt; ``templates/README.md``
 lists their keys. A domain fills them from its ``prompts.yaml`` and may replace any of them by a
-file of the same name in its folder ``prompts/``.
+file of the same name in its folder ``prompts/``. A user may replace them all by a folder
+(``--prompts``): of such files, or of text files as authors of papers publish them
+(``text_prompts``).
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import enum
 import functools
 import hashlib
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +24,7 @@ import pydantic
 from numpy.typing import NDArray
 
 from sightplan.domains.schema import Schema
+from sightplan.domains.text_prompts import PromptFolder, PromptOrigin
 from sightplan.domains.wording import (
     BY_NAME,
     Names,
@@ -250,33 +254,52 @@ class Prompts:
         schema: its vocabulary.
         wording: its questions, names of objects and goals.
         reference: of the domain.
+        chosen: folder of prompts that replace all of the domain's; None: the domain's own.
 
     Attributes:
         actions: what a model is told about each action, in the order of the domain file.
         names: of the prompts.
+        origin: where they were read from, if they replace the domain's own; else None.
 
     Raises:
         DomainError: a file is missing or wrong; names file and key.
+        InputError: the chosen folder holds no prompts.
     """
 
-    def __init__(self, folder: Path, schema: Schema, wording: Wording, reference: str) -> None:
+    def __init__(self, folder: Path, schema: Schema, wording: Wording, reference: str,
+                 chosen: Path | None = None) -> None:
         self._schema, self._wording, self._reference = schema, wording, reference
         path = folder / 'prompts.yaml'
         self._words = read_record(_Words, path)
         self._words.check(path, schema)
         self.actions = {name: self._words.actions[name] for name in schema.actions}
         self._facts = {True: self._words.facts, False: self._words.negated_facts}
-        own = folder / 'prompts'
-        names = {file.stem for place in (_TEMPLATES, own) for file in place.glob('*.yaml')}
+        self._chosen = None if chosen is None else PromptFolder(chosen, folder)
+        self.origin: PromptOrigin | None = (None if self._chosen is None
+                                            else self._chosen.origin)
+        sources = _Sources(folder / 'prompts', self._chosen)
         words = [path, folder / 'questions.yaml', folder / 'goal.yaml']
         self._templates: dict[str, _Template] = {}
         self._sha256: dict[str, str] = {}
-        for name in sorted(names):
-            template, files = _read_template(name, own)
+        self._unusable: dict[str, InputError] = {}
+        for name in sources.names():
+            try:
+                template, files = sources.read(name)
+                self._check_facts(name, template)
+            except InputError as error:
+                if self._chosen is None:
+                    raise
+                self._unusable[name] = error  # is of no matter to methods with other prompts
+                continue
             if template is not None:
                 self._templates[name] = template
                 self._sha256[name] = _digest({*files, *words})
         self.names = tuple(self._templates)
+
+    def _check_facts(self, name: str, template: _Template | None) -> None:
+        """Check that a template's own words for facts fit the domain's vocabulary."""
+        if isinstance(template, _PlanningTemplate):
+            check_templates(Path(name), 'facts', template.facts, self._schema)
 
     def sha256(self, name: str) -> str:
         """Return the hash of the files that make up a prompt, first 12 hex digits."""
@@ -335,7 +358,7 @@ class Prompts:
         asked = '\n'.join(_fill(memory.pair, {'question': question, 'answer': answer})
                           for question, answer in pairs)
         return _compose(getattr(memory, outcome.value),
-                        {'pairs': asked, 'action': self.phrase(action)})
+                        {'pairs': asked, 'action': self.phrase(action), 'call': str(action)})
 
     def phrase(self, action: Action) -> str:
         """Return an action in words: ``move the red block into the column labeled "c1"``."""
@@ -376,7 +399,8 @@ class Prompts:
         def listed(items: Sequence[str]) -> str:
             return '\n'.join(_fill(template.item, {'text': item}) for item in items)
 
-        known = [self._fact(atom, holds) for atom, holds in (privileged_facts or {}).items()
+        known = [self._fact(atom, holds, template.facts)
+                 for atom, holds in (privileged_facts or {}).items()
                  if self._words.privileged_facts.covers(atom, holds)]
         values = view | {
             'environment': self._words.environment,
@@ -391,11 +415,7 @@ class Prompts:
                      else self._wording.goal_text(problem)),
             'privileged_facts': (_fill(template.privileged_facts, {'facts': listed(known)})
                                  if known else ''),
-            'history': '\n'.join(
-                _fill(template.step, {'number': str(number),
-                                      'action': step.action or template.no_action,
-                                      'outcome': step.outcome})
-                for number, step in enumerate(history, start=1)) or template.no_history,
+            'history': self._history(template, history),
             'done': '' if stops_at_goal else _fill(template.done, view),
         }
         system, before, after = (_compose(text, values) for text in template.around)
@@ -411,13 +431,44 @@ class Prompts:
                 for thing, kind in objects.items()
                 for words in [self._wording.object_text(thing, kind)]]
 
-    def _fact(self, atom: Atom, holds: bool) -> str:
+    def _history(self, template: _PlanningTemplate, history: Sequence[PastStep]) -> str:
+        """Return the earlier steps as lines, or as a JSON list if the template has them so."""
+        if template.earlier is not None:
+            return json.dumps([self._earlier(template.earlier, step) for step in history],
+                              ensure_ascii=False)
+        return '\n'.join(
+            _fill(template.step, {'number': str(number),
+                                  'action': step.action or template.no_action,
+                                  'outcome': step.outcome})
+            for number, step in enumerate(history, start=1)) or template.no_history
+
+    def _earlier(self, form: _Earlier, step: PastStep) -> dict[str, Any]:
+        """Return an earlier step as JSON data."""
+        call = _CALL.fullmatch(step.action)
+        name, given = (step.action, '') if call is None else call.groups()
+        args = [arg.strip() for arg in given.split(',') if arg.strip()]
+        words = self.actions.get(name)
+        keys = list(words.parameters) if words is not None else []
+        outcomes = step.outcome.split('; ', len(form.keys) - 1)
+        return {'action': name, 'parameters': (
+            dict(zip(keys, args, strict=True))
+            if form.parameters == 'names' and len(keys) == len(args) else args),
+            **dict(zip(form.keys, outcomes, strict=False))}
+
+    def _fact(self, atom: Atom, holds: bool, own: Mapping[str, str]) -> str:
+        """Return a fact in words: the template's own for it if it holds, else the domain's."""
+        if holds and atom.predicate in own:
+            return self._wording.fill(own, atom)
         if atom.predicate in self._facts[holds]:
             return self._wording.fill(self._facts[holds], atom)
         return f'{self._wording.question(atom).text} {"Yes" if holds else "No"}.'
 
     def _template(self, name: str, kind: type[T]) -> T:
         found = self._templates.get(name)
+        if name in self._unusable:
+            raise self._unusable[name]
+        if found is None and self._chosen is not None:
+            raise self._chosen.missing(name)
         if not isinstance(found, kind):
             fitting = [n for n, t in self._templates.items() if isinstance(t, kind)]
             raise InputError(f'prompt {name!r} is unknown{_AMONG.get(kind, "")}; '
@@ -437,7 +488,7 @@ class _Head(Record):
     like: tuple[str, ...] = ()
 
 
-_Recalled = Annotated[_Free, _known('pairs', 'action')]
+_Recalled = Annotated[_Free, _known('pairs', 'action', 'call')]
 
 
 class _Memory(Record):
@@ -473,14 +524,14 @@ class _QuestionTemplate(_Template):
     system: Annotated[_Free, _known('environment')]
     before_image: _Around
     after_image: _Around
-    question: Annotated[_Free, _known('question')]
+    question: Annotated[_Free, _known('question', 'question_cut')]
     unknown: bool = False
     memory: _Memory | None = None
 
     @pydantic.field_validator('question')
     @classmethod
     def _asks(cls, text: str) -> str:
-        if '{question}' not in text:
+        if '{question}' not in text and '{question_cut}' not in text:
             raise ValueError('has no {question} (put it in)')
         return text
 
@@ -516,6 +567,22 @@ class _ReadingTemplate(_Template):
     object: Annotated[_Free, _known('name', 'words')]
 
 
+class _Earlier(Record):
+    """How earlier steps stand in a JSON list.
+
+    Attributes:
+        keys: those that hold the outcome, whose words have a value for each, with "; " between.
+        parameters: whether parameters are a list, or have their names.
+    """
+
+    keys: tuple[str, ...] = ('outcome',)
+    parameters: Literal['names', 'list'] = 'names'
+
+
+_CALL = re.compile(r'\s*([^\s()]+)\s*\((.*)\)\s*', re.DOTALL)
+"""An action as it is written: ``moveblock(r, c1)``."""
+
+
 class _PlanningTemplate(_Template):
     kind: Literal['planning']
     system: _Scene
@@ -534,6 +601,8 @@ class _PlanningTemplate(_Template):
     outcomes: _Outcomes
     window: Annotated[int, pydantic.Field(ge=0, le=16)] = 0
     before_past: Annotated[_Free, _known('action', 'outcome')] = ''
+    facts: Annotated[dict[str, str], BY_NAME] = pydantic.Field(default={})
+    earlier: _Earlier | None = None
     before_goal: _AboutView = ''
     pictured_goal: _AboutView = ''
 
@@ -544,14 +613,96 @@ _KINDS: Mapping[str, type[_Template]] = {
 _AMONG = {kind: f' among those for {name}' for name, kind in _KINDS.items()}
 
 
-def _read_template(name: str, own: Path) -> tuple[_Template | None, list[Path]]:
-    """Return a template with all that it inherits, and its files; None for a ``memory`` part."""
-    files: list[Path] = []
-    path = _place(name, own)
-    data = _merged(path, own, files)
-    if data['kind'] == 'memory':
-        return None, files
-    template = checked(_KINDS[data['kind']], data, path)
+class _Sources:
+    """The places of a domain's templates: a chosen folder, the domain's own, the general ones.
+
+    Args:
+        own: folder of the domain's own templates; need not exist.
+        chosen: folder that replaces the prompts of both; None for none.
+    """
+
+    def __init__(self, own: Path, chosen: PromptFolder | None = None) -> None:
+        self._own, self._chosen = own, chosen
+
+    def names(self) -> list[str]:
+        """Return the names of all templates."""
+        return sorted(self._chosen.names() if self._chosen is not None else {
+            file.stem for place in (_TEMPLATES, self._own) for file in place.glob('*.yaml')})
+
+    def read(self, name: str) -> tuple[_Template | None, list[Path]]:
+        """Return a template with all that it inherits, and its files; None for a ``memory`` part.
+
+        Raises:
+            InputError: a file cannot be used, or the chosen folder has none of this name.
+        """
+        files: list[Path] = []
+        path, data = self._content(name, files)
+        if data['kind'] == 'memory':
+            return None, files
+        template = checked(_KINDS[data['kind']], data, path)
+        if path.suffix == '.yaml':
+            _check_needed(template, data, path)
+        return template, files
+
+    def _content(self, name: str, files: list[Path]) -> tuple[Path, dict[str, Any]]:
+        """Return the path of a template and its keys, with inherited ones; adds its files."""
+        chosen = self._chosen and self._chosen.template(name)
+        if chosen is None and self._chosen is not None and (found := self._chosen.text(name)):
+            path, data = found
+            return path, self._with_general(path, data, name, files)
+        path = chosen or self._place(name)
+        return path, self._merged(path, files)
+
+    def _with_general(self, path: Path, data: Mapping[str, Any], name: str, files: list[Path],
+                      ) -> dict[str, Any]:
+        """Return the keys of a text file, those of the general template, and a memory's words."""
+        assert self._chosen is not None
+        files += [path, *([self._chosen.code_file] if self._chosen.code_file.is_file() else [])]
+        general = self._merged(_TEMPLATES / f'{"plan" if data["kind"] == "planning" else "ground"}'
+                               '.yaml', files)
+        memory: dict[str, Any] = {}
+        if '_mem' in name:
+            _, memory = self._content('memory', files)
+            if 'memory' not in memory:
+                raise self._chosen.missing(name)
+        return {**general, **{key: value for key, value in memory.items() if key == 'memory'},
+                **data}
+
+    def _place(self, name: str) -> Path:
+        """Return the path of a template: the domain's own if there is one, else the general."""
+        file = self._own / f'{name}.yaml'
+        return file if file.is_file() else _TEMPLATES / file.name
+
+    def _merged(self, path: Path, files: list[Path], depth: int = 0) -> dict[str, Any]:
+        """Return a YAML template's keys, its own over inherited ones, and add its files."""
+        files.append(path)
+        data = read_yaml(path)
+        head = checked(_Head, data, path)
+        data.pop('like', None)
+        if depth > 8:
+            raise DomainError(f'{path}:1: like: is {list(head.like)} (name templates '
+                              'without a circle)')
+        for name in head.like:
+            data = {**self._inherited(name, path, files, depth + 1), **data}
+        return data
+
+    def _inherited(self, name: str, path: Path, files: list[Path], depth: int) -> dict[str, Any]:
+        """Return the keys of the template that one names as being like it.
+
+        A template that bears the name of the one that replaces it means the next more general.
+        """
+        if self._chosen is not None:
+            other = self._chosen.template(name)
+            if other is not None and other != path:
+                return self._merged(other, files, depth)
+            if other is None and (found := self._chosen.text(name)):
+                return self._with_general(*found, name, files)
+        other = self._place(name)
+        return self._merged(_TEMPLATES / other.name if other == path else other, files, depth)
+
+
+def _check_needed(template: _Template, data: Mapping[str, Any], path: Path) -> None:
+    """Check that a YAML template says all that its kind has to say."""
     needed = (_SCENE if data['kind'] == 'planning' else
               ('environment', 'objects') if data['kind'] == 'reading' else
               ('environment', 'memory') if 'memory' in data else ('environment',))
@@ -559,13 +710,12 @@ def _read_template(name: str, own: Path) -> tuple[_Template | None, list[Path]]:
         if f'{{{key}}}' not in ''.join(template.around):
             raise DomainError(f'{path}:1: system, before_image, after_image: none of them has '
                               f'{{{key}}} (put it where it is to be said)')
-    return template, files
 
 
 def has_prompt_without_domain(name: str) -> bool:
     """Whether ``prompt_without_domain`` knows a prompt."""
     return (_TEMPLATES / f'{name}.yaml').is_file() and isinstance(
-        _read_template(name, _TEMPLATES)[0], _QuestionTemplate)
+        _Sources(_TEMPLATES).read(name)[0], _QuestionTemplate)
 
 
 @functools.cache
@@ -581,7 +731,7 @@ def prompt_without_domain(name: str) -> GroundingPrompt:
     if not has_prompt_without_domain(name):
         raise InputError(f'there is no prompt {name!r} for yes/no questions without a domain; '
                          'choose ground or ground_cot')
-    template, files = _read_template(name, _TEMPLATES)
+    template, files = _Sources(_TEMPLATES).read(name)
     assert isinstance(template, _QuestionTemplate)
     system, before, after = (_compose(text, {'environment': '', 'memory': ''})
                              for text in template.around)
@@ -595,30 +745,6 @@ def _digest(files: Collection[Path]) -> str:
     for title, file in sorted((f'{file.parent.name}/{file.name}', file) for file in files):
         digest.update(title.encode() + b'\0' + file.read_bytes() + b'\0')
     return digest.hexdigest()[:12]
-
-
-def _place(name: str, own: Path) -> Path:
-    """Return the path of a template: the domain's own if there is one, else the general one."""
-    file = own / f'{name}.yaml'
-    return file if file.is_file() else _TEMPLATES / file.name
-
-
-def _merged(path: Path, own: Path, files: list[Path], depth: int = 0) -> dict[str, Any]:
-    """Return a template's keys, its own over inherited ones, and add its files to ``files``."""
-    files.append(path)
-    data = read_yaml(path)
-    head = checked(_Head, data, path)
-    data.pop('like', None)
-    if depth > 8:
-        raise DomainError(f'{path}:1: like: is {list(head.like)} (name templates '
-                          'without a circle)')
-    for name in head.like:
-        # A template that bears the name of its domain's own means the general one.
-        other = _place(name, own)
-        inherited = _merged(_TEMPLATES / other.name if other == path else other, own, files,
-                            depth + 1)
-        data = {**inherited, **data}
-    return data
 
 
 def _fill(text: str, values: Mapping[str, str]) -> str:

@@ -132,7 +132,8 @@ class GroundingPrompt:
         system: text of the system role, '' for none.
         before_image: text before the image.
         after_image: text between the image and the question (memory of an earlier attempt).
-        question: template of the question's text, with ``{question}``.
+        question: template of the question's text, with ``{question}``, or ``{question_cut}`` for
+            the question without its last character, as official prompt files may put it.
         reasoning: whether the reply is an explanation and then an answer in
             ``<answer></answer>`` tags; else it is one word.
         max_tokens: most tokens of one reply.
@@ -155,7 +156,8 @@ class GroundingPrompt:
 
     def ask(self, question: str) -> str:
         """The question in its template."""
-        return self.question.replace('{question}', question)
+        return (self.question.replace('{question}', question)
+                .replace('{question_cut}', question[:-1]))
 
 
 BARE = GroundingPrompt()

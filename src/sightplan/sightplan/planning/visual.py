@@ -15,6 +15,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 from sightplan.domains import Became, Domain, InstantiatedModel, PlanningPrompt, load_domain
@@ -54,17 +55,19 @@ class BackendVisualPlanner(ModelUser):
     Args:
         model: one that replies in free text.
         domain: whose prompts are used; None: the shipped domain that a problem names.
+        prompts: folder of prompts that replace those of the domain a problem names.
 
     Raises:
         InputError: the model writes no text.
     """
 
-    def __init__(self, model: Model, domain: Domain | None = None) -> None:
+    def __init__(self, model: Model, domain: Domain | None = None,
+                 prompts: Path | None = None) -> None:
         if not can_ask(model, Generate):
             raise InputError(f'{model.name} answers yes/no questions only, it cannot plan; '
                              f'choose a backend that can')
         super().__init__(model)
-        self._domain = domain
+        self._domain, self._prompts = domain, prompts
         self._known: tuple[Problem, InstantiatedModel] | None = None
 
     def propose(self, observation: Observation, task: VisualTask,
@@ -76,7 +79,7 @@ class BackendVisualPlanner(ModelUser):
         """
         problem = task.problem
         domain = self._domain or load_domain(
-            problem.domain, domain_pddl=problem.domain_pddl or None)
+            problem.domain, domain_pddl=problem.domain_pddl or None, prompts=self._prompts)
         prompt = domain.planning_prompt(task.prompt, problem, task.history,
                                         observation.privileged_facts, task.stops_at_goal,
                                         task.goal is not None, observation.image is None)

@@ -460,19 +460,23 @@ def optimal_length(message: Any) -> int | None:
     return None if message.optimal_length == _NO_LENGTH else int(message.optimal_length)
 
 
-def read_problem(message: Any) -> tuple[Domain, Problem]:
+def read_problem(message: Any, prompts: Path | None = None) -> tuple[Domain, Problem]:
     """Domain and problem of an EpisodeEvent, a LoadProblem request or a goal of RunEpisode.
 
     The texts in the message are used, not files, so that nodes on other machines, and bags
     replayed later, need none.
 
+    Args:
+        message: names the domain, and has the texts.
+        prompts: folder of prompts that replace the domain's own; None for none.
+
     Raises:
         DomainError, ProblemError: a text cannot be used.
     """
     from sightplan.domains import load_domain
-    domain = load_domain(message.domain)
+    domain = load_domain(message.domain, prompts=prompts)
     if message.domain_pddl and message.domain_pddl != domain.pddl:
-        domain = load_domain(message.domain, domain_pddl=message.domain_pddl)
+        domain = load_domain(message.domain, domain_pddl=message.domain_pddl, prompts=prompts)
     problem = domain.parse_problem(message.problem_pddl, message.problem,
                                    f'problem {message.problem!r} of the request')
     if hasattr(message, 'optimal_length'):

@@ -67,7 +67,12 @@ from sightplan.runs.method_check import (
     warn_of_learned_problems,
 )
 from sightplan.runs.rules import suite_of
-from sightplan.runs.settings import ALL_SPLITS, RunSettings, resolved_backend_options
+from sightplan.runs.settings import (
+    ALL_SPLITS,
+    RunSettings,
+    prompts_folder,
+    resolved_backend_options,
+)
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_rules import EPISODES
 from sightplan.runs.work import Line, closing
@@ -85,7 +90,7 @@ def select_problems(settings: RunSettings,
         InputError: unknown domain, split or folder, or not one usable problem.
     """
     domain_file = user_path(settings.domain_file) if settings.domain_file else None
-    domain = load_domain(settings.domain, domain_file)
+    domain = load_domain(settings.domain, domain_file, prompts=prompts_folder(settings))
     errors: list[ProblemError] = []
     if settings.problems:
         problems, errors = read_folder(domain, user_path(settings.problems))

@@ -50,6 +50,7 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
     """
     asks = needs_model(settings.method)
     prompt = prompt_name(settings.method, settings.method_options)
+    origin = domain.prompts.origin
     splits = dict.fromkeys(split for split, _ in pairs)
     options = resolved_backend_options(settings) if asks else {}
     backend = identity_values(backend_settings(settings.backend, options)) if asks else {}
@@ -67,6 +68,7 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
         'backend': {'name': settings.backend, **backend} if asks else None,
         'model': model,
         'prompt': {'name': prompt, 'sha256': domain.prompt_hash(prompt)} if prompt else None,
+        **({'prompts': origin.identity()} if prompt and origin is not None else {}),
         'answers': settings.answers if needs_grounder(settings.method) else None,
         'seed': settings.seed,
         **rules.of_run(settings, suite, domain.name, splits),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from sightplan.agent import needs_grounder, needs_visual_planner, prompt_name
 from sightplan.domains import Domain, load_domain
 from sightplan.grounding import PARSERS
-from sightplan.model import InputError, Privileged, check_settings, param
+from sightplan.model import InputError, Privileged, check_settings, param, user_path
 from sightplan.model.redaction import holds_secret, without_secrets
 from sightplan.queries.generate import Generate
 from sightplan.records import bag_policy
@@ -37,6 +38,9 @@ class RunSettings:
     split: str = param('simple', f'Split of the domain; "{ALL_SPLITS}": all of them')
     problems: str = param('', 'Folder of problem files to use instead of a split')
     domain_file: str = param('', 'Another domain file of the same vocabulary, with problems')
+    prompts: str = param('', "Folder of prompts to use instead of the domain's own: a clone of a "
+                         "paper's repository that holds its prompt files, or templates of one's "
+                         'own')
     method: str = param('ground', 'Method: a module of sightplan.agent.methods')
     backend: str = param('embedded', 'Vision-language backend: a module of sightplan_models')
     answers: str = param('strict', 'How replies are read: strict, or prefix (as the ViPlan '
@@ -115,6 +119,11 @@ class RunSettings:
                         'or what an environment variable keeps secret, and settings are written '
                         'to results; name the variable, where an option takes one (openai: '
                         'api_key_env)')
+
+
+def prompts_folder(settings: RunSettings) -> Path | None:
+    """The folder of prompts of a run; None: the domain's own prompts."""
+    return user_path(settings.prompts) if settings.prompts else None
 
 
 def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:

@@ -51,6 +51,7 @@ from sightplan.runs import (
     specify,
 )
 from sightplan.runs.samples import SamplePlan
+from sightplan.runs.settings import prompts_folder
 from sightplan.runs.suite_finding import sample_suite
 from sightplan.sweeps.exclusions import Exclusions
 from sightplan.vlm.api import backend_content, backend_reads_prompt, backend_settings
@@ -592,6 +593,8 @@ def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, _Reci
                     'method': asked_by}
     base |= {f'backend_options.{k}': v for k, v in settings.backend_options.items()
              if k not in ('seed', 'split')}
+    if settings.prompts:
+        base['prompts'] = settings.prompts
     base |= {f'world_options.{k}': v for k, v in settings.world_options.items()}
     # Problems of one's own have no suite: what it grants is written out.
     granted = content['privileged'].get(settings.split, 'none')
@@ -599,7 +602,8 @@ def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, _Reci
         base['privileged'] = granted
     shared = {key: value for key, value in content.items() if key not in _OF_PROBLEMS}
     if shared['prompt'] is not None:
-        shared['prompt'] = load_domain(settings.domain).prompt_hash(prompt_name(asked_by))
+        shared['prompt'] = load_domain(settings.domain, prompts=prompts_folder(
+            settings)).prompt_hash(prompt_name(asked_by))
     like = recipe.like or settings.split
     return Calibration(
         fitting[0], str(table), (like,) if isinstance(like, str) else tuple(like),
