@@ -180,9 +180,9 @@ def test_doubled_braces_of_a_format_string_are_single_ones(tmp_path):
 
 
 def test_a_folder_of_templates_may_be_like_the_text_files_beside_them(clone):
-    (clone / 'action.yaml').write_text('kind: planning\nlike: [plan]\nsingle: true\n'
-                                       'system: One step.\nbefore_image: |\n  {environment}{actions}'
-                                       '{objects}{goal}{privileged_facts}{history}{done}\n')
+    (clone / 'action.yaml').write_text(
+        'kind: planning\nlike: [plan]\nsingle: true\nsystem: One step.\nbefore_image: |\n'
+        '  {environment}{actions}{objects}{goal}{privileged_facts}{history}{done}\n')
     for path in clone.rglob('next*.md'):
         path.unlink()
     prompt = blocks(clone).planning_prompt('action', two_blocks())

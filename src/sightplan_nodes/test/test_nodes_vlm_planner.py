@@ -123,6 +123,20 @@ def test_a_plan_comes_back_with_everything_said(made: Callable) -> None:
     np.testing.assert_array_equal(images, [IMAGE])
 
 
+def test_prompts_of_a_folder_replace_those_of_the_domain(made: Callable, tmp_path: Path) -> None:
+    (tmp_path / 'plan.txt').write_text('<system>{"plan": []}</system><user>Do {goal_string} '
+                                       'after {previous_actions}: {image}</user>')
+    with made(prompts=str(tmp_path)) as client:
+        reply = client.propose('plan', (PastStep('fly(x)', 'failure; not legal'),))
+        assert client.propose('action').error_code != 0
+    assert reply.error_code == 0, reply.error_msg
+    request = client.backend.requests[0]
+    assert request.system == '{"plan": []}' and request.parts[0].startswith('Do The ')
+    assert '"outcome": "failure", "info": "not legal"}]:' in request.parts[0]
+    assert messages.proposal_from_msg(reply.proposal).prompt_sha256 == load_domain(
+        'blocksworld', prompts=tmp_path).prompt_hash('plan')
+
+
 def test_the_model_is_told_goal_and_history_and_no_state(made: Callable) -> None:
     history = (PastStep('moveblock(r, c9)', 'there is no column c9'),)
     with made() as client:

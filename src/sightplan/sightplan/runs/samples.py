@@ -446,9 +446,9 @@ def _splits(suite: Suite, split: str) -> tuple[str, ...]:
     return suite.splits if split in every else (split,)
 
 
-_OF_EPISODES = ('problems', 'domain_file', 'prompts', 'max_actions', 'failure_probability', 'answers_log',
-                'bags', 'bags_kept', 'world_options', 'answers', 'stop_at_goal', 'privileged',
-                'goal')
+_OF_EPISODES = ('problems', 'domain_file', 'prompts', 'max_actions', 'failure_probability',
+                'answers_log', 'bags', 'bags_kept', 'world_options', 'answers', 'stop_at_goal',
+                'privileged', 'goal')
 """Settings that mean nothing to samples."""
 
 
