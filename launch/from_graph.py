@@ -30,7 +30,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from sightplan.agent import every_method
 from sightplan.graphs.graph import load_graph
 from sightplan.graphs.up import PARENT_VARIABLE, enclave_arguments, transport_environment
-from sightplan.runs.graph_check import check_graph_arguments
+from sightplan.runs.graph_check import check_graph_arguments, with_protocol
 
 CONFIG = Path(get_package_share_directory('sightplan_bringup')) / 'config'
 
@@ -50,10 +50,14 @@ def describe(name):
 
 
 def check(context, graph):
-    """Refuse arguments with which the nodes could not work, before one starts."""
-    check_graph_arguments(graph.values([
+    """Put in what the protocol sets; refuse arguments with which the nodes could not work."""
+    given = graph.values([
         f'{argument.name}:={context.launch_configurations[argument.name]}'
-        for argument in graph.arguments]))
+        for argument in graph.arguments])
+    values = with_protocol(given)
+    context.launch_configurations.update({
+        name: str(value) for name, value in values.items() if value != given[name]})
+    check_graph_arguments(values)
 
 
 def declared(argument):

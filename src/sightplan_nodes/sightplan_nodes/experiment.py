@@ -76,6 +76,8 @@ from sightplan.runs import (
     why_useless,
 )
 from sightplan.runs.method_check import check_shown, warn_of_learned_problems
+from sightplan.runs.protocols import check_followed
+from sightplan.runs.settings import OURS
 from sightplan.runs.suite_finding import sample_suite
 from sightplan_arm.config import ROBOT_HASH
 from sightplan_arm.gate import GateSettings
@@ -289,6 +291,7 @@ class ExperimentNode(Node):
         settings = dataclasses.replace(
             self._run_settings, suite=goal.suite, domain=goal.domain, split=goal.split,
             problems=goal.problems_dir, domain_file=goal.domain_file, method=goal.method,
+            protocol=goal.protocol or OURS,
             episodes=goal.episodes, seed=goal.seed, max_actions=goal.max_actions,
             failure_probability=goal.failure_probability,
             stop_at_goal=goal.stop_at_goal or 'suite', privileged=goal.privileged or 'suite',
@@ -344,6 +347,7 @@ class ExperimentNode(Node):
             check_truth(self._world, settings.method, spec.stop_at_goal, spec.privileged.value)
         models = _models(settings.method)
         settings, model, graph = self._ask_nodes(settings, models)
+        check_followed(settings)
         warn_of_learned_problems(settings, plan.pairs)
         reply = self.open_run(StartRun.Request(
             out=settings.out, resume=settings.resume, retry_errors=settings.retry_errors,

@@ -248,7 +248,7 @@ def _granted(values: Values) -> tuple[str, str]:
         return '', ''
     given = {name: value for name, value in values.items()
              if name in ('suite', 'domain', 'split', 'problems', 'domain_file', 'method',
-                         'stop_at_goal', 'privileged')}
+                         'protocol', 'stop_at_goal', 'privileged')}
     settings = RunSettings(**given)  # type: ignore[arg-type]  # as the graph file declares them
     if sample_suite(settings.suite, settings.split) is not None:
         return '', ''

@@ -22,6 +22,7 @@ from sightplan.runs import (
     select_problems,
 )
 from sightplan.runs.rules import RULES, of_suite
+from sightplan.runs.settings import OURS
 
 Fields = tuple[tuple[str, Any], ...]
 """Names and hashable values, sorted by name."""
@@ -55,7 +56,7 @@ def condition_of(identity: Mapping[str, Any], suite: Suite | None = None,
     """
     found: dict[str, Any] = {}
     domain, method = identity['domain'], identity['method']['name']
-    for name, value in identity.items():
+    for name, value in {'protocol': OURS, **identity}.items():
         if name not in _ELSEWHERE and value is not None:
             found |= _flat(name, value)
     found |= _settings_of_samples(identity)
@@ -84,17 +85,24 @@ def _unlike_suite(name: str, identity: Mapping[str, Any], suite: Suite | None,
     suite rules for some of the splits.
     """
     domain, method = identity['domain'], identity['method']['name']
+    protocol = protocol_of(identity)
     values: Mapping[str, Any] = identity.get(name, {})
     other = {split: value for split, value in values.items()
-             if value != of_suite(name, suite, domain, method, split)}
+             if value != of_suite(name, suite, domain, method, split, protocol)}
     if settings.get(name, _UNCHOSEN[name]) != _UNCHOSEN[name] and suite is not None:
         every = suite.domains[domain].splits if domain in suite.domains else ()
-        other = dict(values) if any(of_suite(name, suite, domain, method, split) != value
-                                    for split in every for value in values.values()) else other
+        other = dict(values) if any(
+            of_suite(name, suite, domain, method, split, protocol) != value
+            for split in every for value in values.values()) else other
     if not other:
         return None
     alike = len(other) == len(values) and len(set(map(str, other.values()))) == 1
     return hashable(next(iter(other.values())) if alike else other)
+
+
+def protocol_of(identity: Mapping[str, Any]) -> str:
+    """Protocol of a run: a rule set of its suite, or ``ours``, as all earlier runs have it."""
+    return str(identity.get('protocol', OURS))
 
 
 def _settings_of_samples(identity: Mapping[str, Any]) -> dict[str, Any]:

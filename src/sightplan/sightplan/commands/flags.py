@@ -246,6 +246,8 @@ def _reader(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 def read_flags(cls: type[_T], found: argparse.Namespace) -> _T:
     """The settings that the flags of ``add_flags`` were given.
 
+    A field ``given`` of the dataclass gets the names of the fields that were given a value.
+
     Raises:
         InputError: a value is out of bounds; names flag, value and bounds.
     """
@@ -255,6 +257,8 @@ def read_flags(cls: type[_T], found: argparse.Namespace) -> _T:
         if value is not None:
             values[field.name] = tuple(value) if isinstance(value, list) else value
             _check(field, values[field.name])
+    if any(field.name == 'given' for field in dataclasses.fields(cls)):  # type: ignore[arg-type]
+        values['given'] = frozenset(values)
     return cls(**values)
 
 

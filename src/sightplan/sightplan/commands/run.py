@@ -37,6 +37,7 @@ examples:
   sightplan run --method action --backend scripted --backend-option script=replies.yaml
   sightplan run --method oracle --split all --json
   sightplan run --split hard --bags failed
+  sightplan run --domain household --protocol paper --table InternVL3-78B
   sightplan run --method belief --rerun episode.rrd --episodes 1
   sightplan run --method plan --backend openai --prompts ~/ViPlan
   sightplan run --problems my_problems/ --domain-file my_domain.pddl --out runs/mine
@@ -67,6 +68,7 @@ class RunArguments:
     problems: str = option_like(RunSettings, 'problems', metavar='DIR', group=_WHAT)
     domain_file: str = option_like(RunSettings, 'domain_file', metavar='FILE', group=_WHAT)
     prompts: str = option_like(RunSettings, 'prompts', metavar='DIR', group=_WHAT)
+    protocol: str = option_like(RunSettings, 'protocol', metavar='NAME', group=_WHAT)
     method: str = option_like(RunSettings, 'method', choices=_methods, group=_WHAT)
     method_option: tuple[str, ...] = option(
         (), 'setting of the method (repeatable), such as on_unparsed=stop', metavar='KEY=VALUE',
@@ -104,6 +106,7 @@ class RunArguments:
         None, 'show image, belief, plan and answers in the Rerun viewer while they come: '
         'FILE.rrd, "spawn" (a viewer on this machine) or the URL of one that runs (make extras)',
         metavar='TARGET', group=_WHERE)
+    given: frozenset[str] = frozenset()
 
 
 def add_parser(subparsers: Any) -> None:
@@ -118,12 +121,13 @@ def add_parser(subparsers: Any) -> None:
 
 
 def settings_from(arguments: RunArguments) -> RunSettings:
-    """The RunSettings of parsed arguments.
+    """The RunSettings of parsed arguments, with what the protocol of the run sets.
 
     Raises:
-        InputError: an option cannot be read; names it.
+        InputError: an option cannot be read, or contradicts the protocol; names it.
     """
     from sightplan.agent import answerer_settings, policy_settings
+    from sightplan.runs.protocols import apply
     from sightplan.runs.suite_finding import sample_suite
     from sightplan.runs.suite_rules import ALL_SAMPLES
     from sightplan.vlm.api import backend_settings
@@ -149,7 +153,7 @@ def settings_from(arguments: RunArguments) -> RunSettings:
         values['domain'] = domain
     elif domain is not None:
         suite_pairs.append(f'domain={domain}')
-    return RunSettings(
+    settings = RunSettings(
         **values,
         backend_options=read_options(
             pairs, type(backend_settings(values['backend'])) if pairs else None,
@@ -159,6 +163,7 @@ def settings_from(arguments: RunArguments) -> RunSettings:
         world_options=read_options(arguments.world_option, None, '--world-option'),
         suite_options=read_options(suite_pairs, None if suite is None else suite.settings,
                                    '--suite-option'))
+    return apply(settings, arguments.given)
 
 
 def run_episodes(arguments: RunArguments) -> Result:

@@ -12,7 +12,7 @@ from sightplan.graphs.graph import Graph, find_graph
 from sightplan.graphs.keep_alive import KeepAlive
 from sightplan.graphs.up import run_graph
 from sightplan.model import config_files
-from sightplan.runs.graph_check import check_graph_arguments
+from sightplan.runs.graph_check import check_graph_arguments, with_protocol
 
 _EXAMPLES = """\
 examples:
@@ -65,7 +65,7 @@ def up(arguments: UpArguments) -> Result:
             {'name': a.name, 'type': a.type, 'default': a.default,
              'description': a.description, 'choices': a.allowed}
             for a in graph.arguments]}, DONE
-    values = graph.values(arguments.arguments)
+    values = with_protocol(graph.values(arguments.arguments))
     wanted = graph.only(arguments.only) if arguments.only else graph.chosen(values)
     if not arguments.only:  # else arguments of nodes that run elsewhere are not known here
         check_graph_arguments(values)

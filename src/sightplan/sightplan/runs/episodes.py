@@ -53,7 +53,7 @@ from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import AnswersLog, RunStore, bag_policy, bag_recorder
 from sightplan.records.bag_recorder import BagRecorder
 from sightplan.records.evidence import FailureImages
-from sightplan.runs import rules, worlds
+from sightplan.runs import protocols, rules, worlds
 from sightplan.runs.driver import singly
 from sightplan.runs.identity import identity
 from sightplan.runs.method_check import (
@@ -111,7 +111,7 @@ class EpisodePlan:
 
     Attributes:
         kind: ``episodes``.
-        settings: of the run.
+        settings: of the run, with what its protocol sets.
         domain: of the run.
         pairs: (split, problem) in order.
         suite: that it belongs to, None for none.
@@ -128,7 +128,7 @@ class EpisodePlan:
         Raises:
             InputError: unknown suite, domain, split or folder, or not one usable problem.
         """
-        self.settings = settings
+        self.settings = settings = protocols.apply(settings)
         self.domain, self.pairs, errors = select_problems(settings)
         self.suite = suite_of(settings, self.domain)
         self.skipped = [str(error) for error in errors]
@@ -207,9 +207,10 @@ class EpisodeRunner:
         Raises:
             InputError: the settings are wrong.
         """
-        self._settings, self._recorders = settings, tuple(recorders)
+        self._recorders = tuple(recorders)
         self._given = world, planner, policy
         self.plan = EpisodePlan(settings)
+        self._settings = settings = self.plan.settings
         self._domain = self.plan.domain
         method = check_method(settings, self._domain)
         check_problem(self.plan.settings, self._domain, self.plan.pairs[0][1])

@@ -1,20 +1,67 @@
-"""Checks of the arguments of a graph of episodes, before a node of it starts."""
+"""The arguments of a graph of episodes, before a node of it starts: its protocol, and checks."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from sightplan.agent import needs_grounder, needs_visual_planner
+from sightplan.agent import (
+    answerer_settings,
+    needs_grounder,
+    needs_visual_planner,
+    policy_settings,
+)
 from sightplan.model.option_pairs import parse_options
 from sightplan.runs.method_check import check_shown
+from sightplan.runs.protocols import apply
+from sightplan.runs.settings import OURS, RunSettings
 from sightplan.runs.suite_finding import sample_suite
+from sightplan.runs.suite_rules import FREE, OPTIONS
 from sightplan.runs.worlds import shown_with
+from sightplan.vlm.api import backend_settings
 
 _NEEDED = ('backend', 'domain', 'method', 'method_options', 'world', 'world_options', 'execution',
            'suite', 'split')
 """Arguments of a graph that runs episodes in a world; other graphs are not checked."""
 _SIMULATED, _ARM = 'sim_bridge', 'arm'
+
+
+def with_protocol(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a graph's arguments with what the protocol of its run sets.
+
+    Each node gets its own settings from the arguments, so that all of them follow the protocol.
+
+    Args:
+        values: the values of the graph's arguments, by name.
+
+    Raises:
+        InputError: see ``protocols.apply``.
+    """
+    found = dict(values)
+    if values.get('protocol', OURS) == OURS:
+        return found
+    fields = {field.name for field in dataclasses.fields(RunSettings)} - {'out', *OPTIONS}
+    options = {name: parse_options(values[name], name, _settings_of(name, values))
+               for name in OPTIONS if name in values}
+    given = RunSettings(**{name: value for name, value in values.items() if name in fields}
+                        | options)
+    changed = apply(given)
+    for name in (*FREE, *OPTIONS):
+        if (value := getattr(changed, name)) != getattr(given, name):
+            found[name] = value if name in FREE else json.dumps(value)
+    return found
+
+
+def _settings_of(name: str, values: Mapping[str, Any]) -> type | None:
+    """The settings dataclass of some options, which gives their values types; None: not known."""
+    if name == 'backend_options':
+        return type(backend_settings(values['backend']))
+    if name == 'method_options':
+        samples = sample_suite(values['suite'], values['split']) is not None
+        return type((answerer_settings if samples else policy_settings)(values['method']))
+    return None
 
 
 def check_graph_arguments(values: Mapping[str, Any]) -> None:

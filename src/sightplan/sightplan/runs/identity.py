@@ -57,6 +57,7 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
     return {
         'sightplan': sightplan.__version__,
         'suite': '' if suite is None else suite.name,
+        'protocol': settings.protocol,
         'kind': EPISODES,
         'domain': domain.name,
         'domain_sha256': hashlib.sha256(domain.pddl.encode()).hexdigest()[:12],

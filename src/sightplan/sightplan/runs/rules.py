@@ -7,13 +7,15 @@ from typing import Any, TypeGuard
 
 from sightplan.domains import Domain
 from sightplan.model import InputError, Privileged
-from sightplan.runs.settings import ALL_SPLITS, PICTURED, TOLD, RunSettings
+from sightplan.runs.settings import ALL_SPLITS, OURS, PICTURED, RULED, TOLD, RunSettings
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_finding import load_suite, suite_for
 from sightplan.runs.suite_rules import EPISODES, SAMPLES
 
 DEFAULT_MAX_ACTIONS = 20
 """Budget of actions of an episode that no suite has a rule for."""
+UNCHOSEN: Mapping[str, Any] = {name: getattr(RunSettings(), name) for name in RULED}
+"""Settings with which a run follows its suite's rules."""
 
 
 def suite_of(settings: RunSettings, domain: Domain) -> Suite | None:
@@ -40,18 +42,29 @@ def suite_of(settings: RunSettings, domain: Domain) -> Suite | None:
     return suite
 
 
+def _chosen(name: str, settings: RunSettings, suite: Suite | None, domain: str, split: str) -> Any:
+    """A setting that suites rule: as set, else as the run's protocol sets it, else its default."""
+    given = getattr(settings, name)
+    if given != UNCHOSEN[name] or suite is None or domain not in suite.domains:
+        return given
+    found = suite.protocol_settings(settings.protocol, domain, settings.method, split)
+    return found[name][0] if name in found else given
+
+
 def budget(settings: RunSettings, suite: Suite | None, domain: str, split: str) -> int:
     """Actions per episode: as set, else the suite's for method and split, else 20."""
-    if settings.max_actions:
-        return settings.max_actions
+    chosen: int = _chosen('max_actions', settings, suite, domain, split)
+    if chosen:
+        return chosen
     return (suite.budget(domain, settings.method, split) if covers(suite, domain, split)
             else DEFAULT_MAX_ACTIONS)
 
 
 def stops_at_goal(settings: RunSettings, suite: Suite | None, domain: str, split: str) -> bool:
     """Whether episodes end at the goal: as set, else as the suite grants it, else not."""
-    if settings.stop_at_goal != 'suite':
-        return settings.stop_at_goal == 'yes'
+    chosen = _chosen('stop_at_goal', settings, suite, domain, split)
+    if chosen != 'suite':
+        return bool(chosen == 'yes')
     return covers(suite, domain, split) and suite.stops_at_goal(domain, settings.method)
 
 
@@ -62,15 +75,17 @@ def privileged(settings: RunSettings, suite: Suite | None, domain: str, split: s
     The setting decides; if it is ``suite``, the suite's rule does, and without a rule the policy
     gets no facts.
     """
-    if settings.privileged != 'suite':
-        return Privileged(settings.privileged)
+    chosen = _chosen('privileged', settings, suite, domain, split)
+    if chosen != 'suite':
+        return Privileged(chosen)
     return suite.privileged(domain, split) if covers(suite, domain, split) else Privileged.NONE
 
 
 def pictured_goal(settings: RunSettings, suite: Suite | None, domain: str, split: str) -> bool:
     """Whether the goal is shown as a picture: as set, else as the suite shows it, else not."""
-    if settings.goal != 'suite':
-        return settings.goal == PICTURED
+    chosen = _chosen('goal', settings, suite, domain, split)
+    if chosen != 'suite':
+        return bool(chosen == PICTURED)
     return covers(suite, domain, split) and suite.pictures_goal(domain, split)
 
 
@@ -100,7 +115,8 @@ def of_run(settings: RunSettings, suite: Suite | None, domain: str, splits: Iter
             for name, rule in RULES.items()}
 
 
-def of_suite(name: str, suite: Suite | None, domain: str, method: str, split: str) -> Any:
+def of_suite(name: str, suite: Suite | None, domain: str, method: str, split: str,
+             protocol: str = OURS) -> Any:
     """Return a suite's rule for the episodes of a method, None if it has no rules for the split.
 
     Args:
@@ -109,10 +125,14 @@ def of_suite(name: str, suite: Suite | None, domain: str, method: str, split: st
         domain: for example ``blocksworld``.
         method: for example ``ground``.
         split: for example ``simple``.
+        protocol: of the suite, which may rule otherwise; one that the suite does not have any
+            more counts as ``ours``.
     """
     if not covers(suite, domain, split):
         return None
-    return RULES[name](RunSettings(domain=domain, method=method), suite, domain, split)
+    protocol = protocol if protocol in suite.protocols else OURS
+    return RULES[name](RunSettings(domain=domain, method=method, protocol=protocol), suite,
+                       domain, split)
 
 
 def covers(suite: Suite | None, domain: str, split: str) -> TypeGuard[Suite]:

@@ -71,8 +71,9 @@ class SampleRunner:
         Raises:
             InputError: the settings are wrong, or the model answers no such samples.
         """
-        self._settings, self._suite = settings, suite
         self.plan = SamplePlan(settings, suite, given)
+        settings = self.plan.settings
+        self._settings, self._suite = settings, suite
         self._truth = _CurrentTruth(self.plan)
         self._handed = Handed(self.plan)
         self._answerer = make_answerer(settings.method, settings.method_options,

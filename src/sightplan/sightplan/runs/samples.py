@@ -37,6 +37,7 @@ from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.queries import Choose, Detect, Generate, Locate, YesNo
 from sightplan.queries.choose import PreferenceSource
 from sightplan.records import RunStore
+from sightplan.runs import protocols
 from sightplan.runs.method_check import check_writes
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
 from sightplan.runs.suite import Suite
@@ -129,7 +130,7 @@ class SamplePlan:
 
     Attributes:
         kind: ``samples``.
-        settings: settings of the run.
+        settings: settings of the run, with what its protocol sets.
         suite: suite of the samples.
         items: samples in order.
         skipped: samples that cannot be used, and why.
@@ -151,6 +152,7 @@ class SamplePlan:
             InputError: unknown split or method, a setting that is about episodes, data that
                 cannot be used, or a model that answers no such samples.
         """
+        settings = protocols.apply(settings)
         self.settings, self.suite = settings, suite
         self.notes: dict[str, Any] = {}
         method = answerer_settings(settings.method, settings.method_options)
@@ -244,6 +246,7 @@ class SamplePlan:
             'suite': self.suite.name,
             'kind': SAMPLES,
             'domain': ', '.join(domain.name for domain in asked),
+            'protocol': settings.protocol,
             'split': settings.split,
             'samples': {'count': len(self.items), **{
                 split: dict(part.identity) for split, part in zip(

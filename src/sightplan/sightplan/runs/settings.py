@@ -25,6 +25,10 @@ from sightplan.vlm.api import (
 ALL_SPLITS = 'all'
 TOLD, PICTURED = 'told', 'pictured'
 """Ways in which a method learns the goal: in words and atoms, or from a picture of it."""
+OURS = 'ours'
+"""The protocol of every suite that sets nothing: runs are as its rules and the settings say."""
+RULED = ('max_actions', 'stop_at_goal', 'privileged', 'goal')
+"""Settings that a suite rules for each split; their default follows the suite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,9 @@ class RunSettings:
     prompts: str = param('', "Folder of prompts to use instead of the domain's own: a clone of a "
                          "paper's repository that holds its prompt files, or templates of one's "
                          'own')
+    protocol: str = param(OURS, 'Rule set of the suite: a name under protocols in its suite.yaml, '
+                          'such as paper (all that its paper fixes), or ours (nothing besides '
+                          'the settings)')
     method: str = param('ground', 'Method: a module of sightplan.agent.methods')
     backend: str = param('embedded', 'Vision-language backend: a module of sightplan_models')
     answers: str = param('strict', 'How replies are read: strict, or prefix (as the ViPlan '

@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from sightplan.metrics.episodes import EPISODE_MEASURES, episode_measures
 from sightplan.metrics.measures import Measure
-from sightplan.model import InputError, Privileged, Problem, State
+from sightplan.model import InputError, Privileged, Problem, State, did_you_mean
 from sightplan.model.region import Region
 from sightplan.model.sample import Sample, SampleData, SampleReply
 from sightplan.runs.published import PublishedNumbers
+from sightplan.runs.settings import OURS
 from sightplan.runs.suite_parts import (
     CheckReport,
     Samples,
@@ -45,12 +46,14 @@ from sightplan.runs.suite_rules import (
     EPISODES,
     SAMPLES,
     DomainRules,
+    ProtocolEntry,
 )
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain
 
 _NO_RULES: Mapping[str, DomainRules] = MappingProxyType({})
+_NO_PROTOCOLS: Mapping[str, tuple[ProtocolEntry, ...]] = MappingProxyType({})
 
 
 @runtime_checkable
@@ -68,6 +71,7 @@ class Suite(Protocol):
         domains: of episodes: each domain's splits and rules, by the domain's name.
         failure_probability: of actions, in the main results.
         seed: seed of the main results.
+        protocols: its rule sets besides ``ours``, such as ``paper``: what each sets in a run.
         published: the numbers of its paper.
     """
 
@@ -78,6 +82,7 @@ class Suite(Protocol):
     domains: Mapping[str, DomainRules] = _NO_RULES
     failure_probability: float = 0.0
     seed: int = 0
+    protocols: Mapping[str, tuple[ProtocolEntry, ...]] = _NO_PROTOCOLS
     published: PublishedNumbers = PublishedNumbers()
 
     @property
@@ -89,6 +94,11 @@ class Suite(Protocol):
     def source(self) -> Path:
         """The path that messages name; by default the file that defines the suite's class."""
         return Path(inspect.getfile(type(self))).resolve()
+
+    @property
+    def rules_file(self) -> Path:
+        """The path that messages about the suite's rules name; by default ``source``."""
+        return self.source
 
     @property
     def settings(self) -> type[Any] | None:
@@ -380,6 +390,30 @@ class Suite(Protocol):
         """
         goal = self.split_rules(domain, split).goal
         return (goal if isinstance(goal, str) else goal[split]) == 'pictured'
+
+    def protocol_settings(self, protocol: str, domain: str, method: str, split: str,
+                          ) -> dict[str, tuple[Any, str]]:
+        """Return what a protocol sets in a run, by dotted name, each with the place that says so.
+
+        Args:
+            protocol: its name; ``ours`` sets nothing.
+            domain: of the run's episodes; '' for samples.
+            method: of the run.
+            split: one of the run's splits; '' for problems of one's own.
+
+        Raises:
+            InputError: the suite has no such protocol.
+        """
+        if protocol == OURS:
+            return {}
+        if protocol not in self.protocols:
+            known = (OURS, *self.protocols)
+            raise InputError(f'suite {self.name} has no protocol {protocol!r} (it has '
+                             f'{", ".join(known)}{did_you_mean(protocol, known)})')
+        return {name: (value, f'{self.rules_file}: protocols.{protocol}.{number}.settings.{name}')
+                for number, entry in enumerate(self.protocols[protocol])
+                if entry.covers(domain, method, split)
+                for name, value in entry.settings.items()}
 
     def primary(self, kind: str) -> Measure:
         """The measure that its episodes or samples are compared by."""

@@ -42,12 +42,18 @@ class FolderSuite(Suite):
         self.name, self.title, self.paper = folder.name, content.title, content.paper
         self.splits, self.domains = content.splits, content.domains
         self.failure_probability, self.seed = content.failure_probability, content.seed
+        self.protocols = content.protocols
         self.published = PublishedNumbers(folder.path / 'published.json')
 
     @property
     def source(self) -> Path:
         """The path that messages name: the suite's folder."""
         return self.folder
+
+    @property
+    def rules_file(self) -> Path:
+        """``suite.yaml``."""
+        return self.folder / MARKER
 
     @property
     def folder(self) -> Path:

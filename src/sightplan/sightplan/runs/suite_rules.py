@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 import pydantic
 
-from sightplan.model import Privileged
+from sightplan.model import InputError, Privileged, check_settings, did_you_mean, settings_fields
 from sightplan.model.reading import Record
+from sightplan.runs.settings import OURS, RULED, RunSettings
 
 EPISODES, SAMPLES, BOTH = 'episodes', 'samples', 'both'
 """The kinds of items that a suite may have."""
@@ -85,6 +87,63 @@ class DomainRules(Record):
         return next((rule for rule in self.method_rules if method in rule.methods), None)
 
 
+OPTIONS = ('backend_options', 'method_options', 'world_options', 'suite_options')
+"""The settings of a run that hold settings of its parts; a dotted name begins with one."""
+FREE = (*RULED, 'answers', 'failure_probability', 'planner_search')
+"""The settings of a run, besides options, that a protocol may set."""
+_WORDS = (('no', 'yes'), ('off', 'on'))
+"""Words that YAML reads as false and true."""
+
+
+class ProtocolEntry(Record):
+    """Settings that a protocol of a suite gives to some of its runs.
+
+    Attributes:
+        domains, methods, splits: names of those whose runs get the settings; () for all.
+        settings: value by dotted name, as sweeps have them: ``answers``, ``max_actions``,
+            ``method_options.on_unparsed``, ``backend_options.max_tokens``.
+    """
+
+    domains: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ()
+    settings: Annotated[dict[str, str | int | float | bool], pydantic.Field(min_length=1)]
+
+    @pydantic.field_validator('settings')
+    @classmethod
+    def _known(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Check names and values of the settings that are no options of parts."""
+        kinds = {field.name: field for field in settings_fields(RunSettings)}
+        found = dict(given)
+        for name, value in given.items():
+            head, _, option = name.partition('.')
+            if head in OPTIONS and option:
+                continue
+            if name not in FREE:
+                names = (*FREE, *(f'{one}.NAME' for one in OPTIONS))
+                raise ValueError(f'{name} is no setting that a protocol may set (known: '
+                                 f'{", ".join(names)}{did_you_mean(name, names)}); correct it')
+            found[name] = in_words(value, kinds[name].choices or ())
+        try:
+            check_settings(RunSettings(**{name: value for name, value in found.items()
+                                          if name in FREE}))
+        except InputError as error:
+            raise ValueError(str(error)) from error
+        return found
+
+    def covers(self, domain: str, method: str, split: str) -> bool:
+        """Whether it is about the items of a split ('' for problems of one's own) of a run."""
+        return all(not names or name in names for names, name in (
+            (self.domains, domain), (self.methods, method), (self.splits, split)))
+
+
+def in_words(value: Any, choices: tuple[str, ...]) -> Any:
+    """A value, as a word (``yes``) where YAML made true or false of the word of a choice."""
+    if isinstance(value, bool):
+        return next((words[value] for words in _WORDS if set(words) <= set(choices)), value)
+    return value
+
+
 class SuiteFile(Record):
     """Content of ``suite.yaml``.
 
@@ -96,6 +155,8 @@ class SuiteFile(Record):
         splits: of samples.
         failure_probability: that of the main results.
         seed: seed of the main results.
+        protocols: by name, what a protocol sets besides the rules above; of entries that set the
+            same, the last one counts.
     """
 
     title: str
@@ -105,6 +166,7 @@ class SuiteFile(Record):
     splits: tuple[str, ...] = ()
     failure_probability: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.0
     seed: int = 0
+    protocols: dict[str, tuple[ProtocolEntry, ...]] = pydantic.Field({})
 
     @pydantic.model_validator(mode='after')
     def _consistent(self) -> Self:
@@ -121,4 +183,28 @@ class SuiteFile(Record):
         for split in self.splits:
             if split in taken:
                 raise ValueError(f'splits: {split} {taken[split]} (choose another name)')
+        if wrong := wrong_places(self.protocols, self.domains, self.splits):
+            raise ValueError(wrong[0])
         return self
+
+
+def wrong_places(protocols: Mapping[str, tuple[ProtocolEntry, ...]],
+                 domains: Mapping[str, DomainRules], splits: tuple[str, ...]) -> list[str]:
+    """Return what is wrong with the names of protocols, and of domains and splits in them.
+
+    Args:
+        protocols: of a suite.
+        domains: its domains of episodes.
+        splits: its splits of samples.
+    """
+    wrong = [f'protocols: {OURS} is what there is without a protocol (choose another name)'
+             ] if OURS in protocols else []
+    for name, entries in protocols.items():
+        for number, entry in enumerate(entries):
+            of = [domains[domain] for domain in entry.domains or domains if domain in domains]
+            known = {'domains': tuple(domains), 'splits': tuple(dict.fromkeys(
+                [*(split for rules in of for split in rules.splits), *splits]))}
+            wrong += [f'protocols.{name}.{number}.{kind}: {one!r} is unknown (known: '
+                      f'{", ".join(names) or "none"})' for kind, names in known.items()
+                      for one in getattr(entry, kind) if one not in names]
+    return wrong

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from sightplan.domains import Domain, SymbolicWorld, load_domain
-from sightplan.model import InputError, World, plugins
+from sightplan.model import InputError, World, plugins, settings_fields
 from sightplan.model.ports import Shown
 
 WORLDS = 'sightplan.worlds'
@@ -72,6 +72,32 @@ def world_identity(domain: str | Domain, options: Mapping[str, Any]) -> dict[str
         more = getattr(module, 'world_identity', None)
         found.update(more(options) if more is not None else {})
     return found
+
+
+def world_choices(domain: str) -> dict[str, tuple[str, ...]] | None:
+    """Return the options that the world of a domain takes, each with its choices, () for any.
+
+    They are the parameters of the function that makes the world, and, where that takes any
+    name, the fields of the settings dataclass ``Settings`` in its module.
+
+    Args:
+        domain: name of the domain, or path of its folder.
+
+    Returns:
+        None where only the world itself knows.
+
+    Raises:
+        InputError: there is no such domain, or its world is not installed.
+    """
+    make, _ = world_maker(load_domain(domain))
+    parameters = inspect.signature(make).parameters.values()
+    found: dict[str, tuple[str, ...]] = {
+        one.name: () for one in parameters if one.kind is not one.VAR_KEYWORD}
+    if len(found) == len(parameters):
+        return found
+    settings = getattr(inspect.getmodule(make), 'Settings', None)
+    return None if settings is None else found | {
+        field.name: field.choices or () for field in settings_fields(settings)}
 
 
 def shown_with(domain: str, options: Mapping[str, Any]) -> Shown | None:

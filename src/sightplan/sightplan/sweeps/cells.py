@@ -48,6 +48,7 @@ from sightplan.model.yaml_text import load_yaml
 from sightplan.runs import (
     Plan,
     RunSettings,
+    protocols,
     specify,
 )
 from sightplan.runs.samples import SamplePlan
@@ -63,8 +64,8 @@ _NOT_SWEPT = ('out', 'resume', 'retry_errors')
 _ABOUT_MODEL = ('table', 'backend', 'record', 'record_images')
 _ABOUT_QUESTIONS = ('answers', 'grounder_timeout_s', 'calibration')
 _ABOUT_PROPOSALS = ('propose_timeout_s',)
-_OF_PROBLEMS = ('split', 'problems', 'max_actions', 'stop_at_goal', 'privileged', 'goal', 'seed',
-                'failure_probability', 'method')
+_OF_PROBLEMS = ('protocol', 'split', 'problems', 'max_actions', 'stop_at_goal', 'privileged',
+                'goal', 'seed', 'failure_probability', 'method')
 """Keys of a run's identity that a calibration sets by itself."""
 _WORDS = (('no', 'yes'), ('off', 'on'))
 """Words that YAML reads as false and true."""
@@ -508,6 +509,7 @@ def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, _Recipe], where:
         labels = {key: value for key, value in labels.items() if not useless(key)}
         settings = run_settings(fields)
         settings.check()
+        settings = protocols.apply(settings, fields)
         plan = specify(settings)
         options = plan.model_options()
         content = {**plan.identity(None), 'refers_to': (

@@ -30,8 +30,8 @@ _TAIL = 2000
 _ARGUMENTS = {
     'grounder_timeout_s': 'ground_timeout_s', 'propose_timeout_s': 'propose_timeout_s',
     'planner_timeout_s': 'plan_timeout_s', **{name: name for name in (
-        'domain', 'split', 'problems', 'domain_file', 'prompts', 'method', 'stop_at_goal',
-        'privileged', 'backend', 'answers', 'planner_search', 'episodes', 'seed',
+        'domain', 'split', 'problems', 'domain_file', 'prompts', 'method', 'protocol',
+        'stop_at_goal', 'privileged', 'backend', 'answers', 'planner_search', 'episodes', 'seed',
         'failure_probability', 'max_actions', 'out', 'retry_errors')}}
 """Settings of a run, and the arguments of the graph that they are."""
 _NOT_ON_ROS = ('record', 'record_images', 'answers_log')
