@@ -28,7 +28,7 @@ Fields = tuple[tuple[str, Any], ...]
 """Names and hashable values, sorted by name."""
 
 _ELSEWHERE = ('domain', 'split', 'seed', 'model', 'failure_probability', 'problems', 'samples',
-              'method', 'prompt', 'backend', *RULES)
+              'method', 'prompt', 'backend', 'imported', *RULES)
 _CONTENT_OF_SPLIT = ('sha256', 'words_sha256', 'pictures', 'ties', 'granted', 'blank')
 """Fields of the identity of samples that differ between splits of a suite."""
 _CHOOSE_A_MODEL = ('name', 'seed', 'table', 'model', 'base_url', 'revision', 'model_dir', 'domain',
@@ -59,6 +59,8 @@ def condition_of(identity: Mapping[str, Any], suite: Suite | None = None,
     for name, value in {'protocol': OURS, **identity}.items():
         if name not in _ELSEWHERE and value is not None:
             found |= _flat(name, value)
+    if identity.get('imported'):
+        found['imported'] = True  # by others: whatever the file that it came from
     found |= _settings_of_samples(identity)
     backend = identity.get('backend')
     if backend:

@@ -382,10 +382,11 @@ class _Reader(EventHandler):
         return self._recorded.timeline.holds(atom, self._moment.now_ns)
 
 
-def _plan(status: str, length: int | None, took: float, cached: bool, plan: str = '',
-          message: str = '') -> Block:
+def _plan(status: str, length: int | None, took: float | None, cached: bool | None,
+          plan: str = '', message: str = '') -> Block:
     solved = status == 'solved'
-    title = f'plan of {length} actions' if solved else f'no plan: {words(status)}'
+    title = (f'no plan: {words(status)}' if not solved else
+             'plan' if length is None else f'plan of {length} actions')
     facts = tuple(filter(None, ('from the cache' if cached else '', message)))
     return Block('plan', title, took, texts=(('plan', plan),) if plan else (), facts=facts,
                  good=None if solved else False)

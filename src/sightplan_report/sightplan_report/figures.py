@@ -325,7 +325,8 @@ def _cost(results: Results) -> Iterator[Figure]:
         points = []
         for name, group in zip(names, results.groups, strict=True):
             for split, lines in group.by_split.items():
-                values = [line[key] for line in lines if measures.scored(line)]
+                values = [line[key] for line in lines
+                          if measures.scored(line) and line[key] is not None]
                 if len(names) <= _MOST_ROWS and any(values):
                     low, middle, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
                     points.append(plots.Dot(name, split, middle, low, high, len(values)))

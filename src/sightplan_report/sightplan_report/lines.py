@@ -83,8 +83,8 @@ class _Plan(Shape):
     status: Text
     step: Count
     length: Count | None
-    seconds: Number
-    cached: bool
+    seconds: Number | None
+    cached: bool | None
 
 
 class _Unmet(Shape):
@@ -147,20 +147,22 @@ class SampleLine(Shape):
     split: Text
     method: Text
     model: Text
-    seed: Annotated[int, Field(ge=0)]
+    seed: Annotated[int, Field(ge=0)] | None
     error: Text | None
     usage: _Usage | None
-    seconds: Number
+    seconds: Number | None
 
 
 _TEXTS = ('stop', 'message', 'problem', 'privileged')
-_COUNTS = (
-    'privileged_facts', 'steps', 'executed', 'rejected', 'withheld', 'withheld_true_positive',
-    'invalid', 'remaining', 'actions_right', 'actions_counted', 'observations', 'questions',
-    'repaired')
+_COUNTS = ('steps', 'executed', 'rejected', 'withheld', 'withheld_true_positive', 'invalid',
+           'repaired')
+_MAYBE_COUNTS = ('privileged_facts', 'remaining', 'actions_right', 'actions_counted',
+                 'observations', 'questions')
+"""Counts that results of others, which were imported, may not tell."""
 
 _FIELDS: dict[str, Any] = {
     **dict.fromkeys(_TEXTS, Text), **dict.fromkeys(_COUNTS, Count),
+    **dict.fromkeys(_MAYBE_COUNTS, Count | None),
     'max_actions': Count | None, 'optimal_length': Count | None, 'stop_at_goal': bool,
     'failure_probability': Number, 'plans': list[_Plan], 'actions': list[_Action],
     'predicates': dict[Text, dict[Text, _Counts]], 'enumerations': list[bool],

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sightplan.metrics import measures
-from sightplan.metrics.measures import aggregate
+from sightplan.metrics.measures import aggregate, known_sum
 from sightplan.model import InputError
 from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
@@ -254,8 +254,9 @@ def _listed(results: Results, keys: Mapping[tuple[str, str], str],
             'model': one.group.model or NONE, 'variant': beside[id(one.group)],
             'split': split_of(line), 'mark': '✓' if solved else '✗' if scored else '·',
             'result': 'solved' if solved else words(cause or line['stop']),
-            'actions': line['steps'], 'questions': line['questions'],
-            'seconds': f'{line["seconds"]:.1f}'})
+            'actions': line['steps'],
+            'questions': NONE if line['questions'] is None else line['questions'],
+            'seconds': NONE if line['seconds'] is None else f'{line["seconds"]:.1f}'})
     most = rows
     if len(rows) > MOST_LISTED:
         most = sorted(rows, key=lambda row: (not row['key'], row['result'] == 'solved'))
@@ -431,9 +432,10 @@ def _tiles(results: Results) -> list[tuple[str, str]]:
             tiles.append((f'{found.value:.3f}', f'{primary.name.replace("_", " ")} in {name}'))
     if len(lines) > len(scored):
         tiles.append((f'{len(lines) - len(scored):,}', 'not scored'))
-    if questions := sum(line.get('questions', 0) for line in lines):
+    if questions := known_sum(line.get('questions', 0) for line in lines):
         tiles.append((f'{questions:,}', 'questions'))
-    return [*tiles, (seconds(sum(line['seconds'] for line in lines)), 'in all')]
+    took = known_sum(line['seconds'] for line in lines)
+    return tiles if took is None else [*tiles, (seconds(took), 'in all')]
 
 
 def _provenance(results: Results) -> Iterator[tuple[str, str]]:

@@ -112,6 +112,11 @@ class RunResults(Named):
         return SAMPLE if self.lines[0].get('kind') == SAMPLE else EPISODE
 
     @property
+    def imported(self) -> bool:
+        """Whether its items are results of others, read from their files."""
+        return bool(self.identity.get('imported'))
+
+    @property
     def sessions(self) -> Sequence[Mapping[str, Any]]:
         """The starts of the run: time, commit, versions, settings."""
         found: Sequence[Mapping[str, Any]] = self.info['sessions']
@@ -338,6 +343,11 @@ class Group(Named):
     def splits(self) -> tuple[str, ...]:
         """Splits of the items, in order of appearance."""
         return tuple(self.by_split)
+
+    @property
+    def imported(self) -> bool:
+        """Whether its items are results of others, read from their files."""
+        return self.runs[0].imported
 
     @property
     def exact_model(self) -> str:

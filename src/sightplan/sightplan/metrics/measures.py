@@ -247,6 +247,20 @@ def ratio(part: Floats, whole: Floats) -> Floats:
     return np.divide(part, whole, out=np.full_like(part, np.nan), where=whole != 0.0)
 
 
+def known_sum(values: Iterable[float | None]) -> float | None:
+    """The sum of values; None if one of them is not known."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def known_mean(values: Iterable[float | None]) -> float | None:
+    """The mean of values; None if one of them is not known, and without any."""
+    found = list(values)
+    total_of_all = known_sum(found)
+    return total_of_all / len(found) if found and total_of_all is not None else None
+
+
 def mean_of(name: str) -> Statistic:
     """The statistic: mean of a column, without what was not scored."""
     def mean(values: Columns, weights: Floats) -> Floats:

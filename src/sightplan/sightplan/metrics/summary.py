@@ -13,7 +13,14 @@ from sightplan.metrics.calibration import Reliability, reliability_of_sums
 from sightplan.metrics.failures import Cause, cause_of, without_truth
 from sightplan.metrics.intervals import mean_sem, sem
 from sightplan.metrics.judgements import CHECKS
-from sightplan.metrics.measures import numbered, scored, solved, solved_of
+from sightplan.metrics.measures import (
+    known_mean,
+    known_sum,
+    numbered,
+    scored,
+    solved,
+    solved_of,
+)
 from sightplan.metrics.scorer import COUNTS
 from sightplan.model import AskPurpose, Usage
 
@@ -95,8 +102,8 @@ def _answers_and_actions(known: _Lines, lines: _Lines) -> dict[str, Any]:
                       for kind in CHECKS}
             for purpose in (AskPurpose.PRECONDITION.value, AskPurpose.EFFECT.value)
             if any(purpose in line['checks'] for line in known)},
-        'plans': _plans(known), 'questions': sum(line['questions'] for line in lines),
-        'questions_per_episode': _mean(line['questions'] for line in known),
+        'plans': _plans(known), 'questions': known_sum(line['questions'] for line in lines),
+        'questions_per_episode': known_mean(line['questions'] for line in known),
         **{key: sum(counts[key] for table in predicates.values() for counts in table.values())
            for key in ('unparsed', 'unknown')}}
 
@@ -106,14 +113,15 @@ def _effort(known: _Lines, lines: _Lines) -> dict[str, Any]:
     believed = belief_reliability(known)
     stages = dict.fromkeys(stage for line in lines for stage in line['timings_s'])
     return {
-        'observations': sum(line['observations'] for line in lines),
-        'privileged_facts': sum(line['privileged_facts'] for line in lines),
-        'privileged_facts_per_episode': _mean(line['privileged_facts'] for line in known),
+        'observations': known_sum(line['observations'] for line in lines),
+        'privileged_facts': known_sum(line['privileged_facts'] for line in lines),
+        'privileged_facts_per_episode': known_mean(
+            line['privileged_facts'] for line in known),
         'belief_reliability': None if believed is None else {
             'ece': believed.ece, 'interval95': [believed.low, believed.high], 'n': believed.n},
         'stops': dict(sorted(Counter(line['stop'] for line in lines).items())),
-        'seconds': sum(line['seconds'] for line in lines),
-        'seconds_per_episode': _mean(line['seconds'] for line in lines),
+        'seconds': known_sum(line['seconds'] for line in lines),
+        'seconds_per_episode': known_mean(line['seconds'] for line in lines),
         'stage_seconds': {stage: sum(line['timings_s'].get(stage, 0.0) for line in lines)
                           for stage in stages}}
 

@@ -301,6 +301,10 @@ class RunStore:
                  retry_errors: bool, command: str) -> None:
         journal = self._journal
         self._is_new = not (self.folder / 'run.json').exists()
+        if not self._is_new and (source := self.run_info()['identity'].get('imported')):
+            raise InputError(f'{self.folder}: holds results that were imported from '
+                             f'{source["file"]}, and nothing can be added to them; choose another '
+                             '--out')
         info = self._description.take_up(identity, journal.path, journal.empty, resume=resume)
         self._catch_up()
         if command and info['sessions'] and info['sessions'][-1].get('command') == command:

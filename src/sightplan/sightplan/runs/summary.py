@@ -14,7 +14,7 @@ from sightplan.metrics import summarise_episodes
 from sightplan.metrics.canonical import canonical
 from sightplan.metrics.episodes import EPISODE_MEASURES
 from sightplan.metrics.failures import without_truth
-from sightplan.metrics.measures import Measure, aggregates, scored, solved_of
+from sightplan.metrics.measures import Measure, aggregates, known_sum, scored, solved_of
 from sightplan.model import InputError, ProposalStatus, Usage
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_finding import load_suite
@@ -111,7 +111,7 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
             'unread': _most_frequent(str(line['unread']) for line in lines if line.get('unread'))},
         'replies': dict(zip(('read', 'all'), replies_read(lines), strict=True)),
         'measures': aggregates(lines, measures_of(suite, kind)), 'usage': _usage(lines),
-        'seconds': sum(line['seconds'] for line in lines)}
+        'seconds': known_sum(line['seconds'] for line in lines)}
     if kind == SAMPLES:
         summary['causes'] = causes_of(lines)
     if kind == EPISODES:

@@ -70,7 +70,7 @@ def unlike_published(group: Group, split: str) -> str:
     if group.suite_with(split) is None:
         return 'no split of a suite'
     found: list[str] = []
-    for run in (run for run in group.runs if split in run.splits):
+    for run in (run for run in group.runs if split in run.splits and not run.imported):
         if run.problems is None:
             found.append('problems not known')
         elif run.problems:

@@ -406,6 +406,8 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
 
 def _unreadable_note(group: Group, summary: Mapping[str, Any]) -> str:
     """Difference of our success from the paper's after unreadable replies; '' if there is none."""
+    if group.imported:
+        return ''
     unread = summary['unparsed'] + summary['proposals'].get('unparsed', 0)
     if not unread or dict(group.settings).get('on_unparsed') == 'stop':
         return ''
