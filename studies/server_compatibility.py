@@ -1,14 +1,16 @@
 """Tries real servers with tiny models, and writes what works to docs/compatibility.md.
 
 ``python studies/server_compatibility.py try`` starts each server that is installed and writes
-``studies/data/servers/*.json``; ``throughput [MODEL.gguf]`` measures requests a second on
-llama.cpp; ``tables`` writes the page from these files.
+``studies/data/servers/*.json``; LiteLLM, where the environment variable LITELLM names its program.
+``throughput [MODEL.gguf]`` measures requests a second on llama.cpp; ``tables`` writes the page
+from these files.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import datetime
 import importlib.metadata
 import json
 import os
@@ -37,7 +39,8 @@ FEATURES = ('answers', 'logprobs', 'schema', 'pictures', 'system role', 'text on
 _SCHEMA = {'type': 'object', 'required': ['sure'], 'additionalProperties': False,
            'properties': {'sure': {'type': 'boolean'}}}
 _QUESTIONS, _SLOTS, _REPEATS = 60, 4, 3
-_LONG_TOKENS = 800
+_LONG_TOKENS, _LONG_TOKENS_OF_GATEWAY = 800, 12_000
+"""Tokens of a reply that takes long beside a request's own time, which is longer at a gateway."""
 _VERSION = 'import importlib.metadata; print(importlib.metadata.version("litellm"))'
 
 
@@ -52,9 +55,9 @@ def questions(count: int, text: str = '') -> list[YesNo]:
 class Trial:
     """One server with one model, tried feature by feature through the backend ``openai``."""
 
-    def __init__(self, server: Any, model: str) -> None:
-        """Keep the server, which runs, and the model's name there."""
-        self._server, self._model = server, model
+    def __init__(self, server: Any, model: str, long_tokens: int = _LONG_TOKENS) -> None:
+        """Keep the server, which runs, the model's name there, and how long a long reply is."""
+        self._server, self._model, self._long_tokens = server, model, long_tokens
 
     def results(self) -> dict[str, str]:
         """Result of each feature: works, works around (how), or refused (why)."""
@@ -122,11 +125,11 @@ class Trial:
         endless = self._raw(ignore_eos=True)[0] == 200
         with self._backend(extra_body='{"ignore_eos": true}' if endless else '') as backend:
             whole_s = _seconds(lambda: ask_one(backend, Generate(
-                '', ('Go on and on.',), _LONG_TOKENS)))
+                '', ('Go on and on.',), self._long_tokens)))
             if whole_s < 3 * plain_s:
                 return 'not known: the model ends its turn early'
             with contextlib.suppress(DeadlineError):
-                ask_one(backend, Generate('', ('Go on and on!',), _LONG_TOKENS), whole_s / 8)
+                ask_one(backend, Generate('', ('Go on and on!',), self._long_tokens), whole_s / 8)
             after_s = _seconds(lambda: ask_one(backend, prompt))
         return 'works' if after_s < plain_s + whole_s / 3 else (
             f'works around: the server goes on for nobody ({after_s / plain_s:.0f} times the '
@@ -171,8 +174,10 @@ def try_servers(folder: Path, only: str) -> None:
         if only and only != name:
             continue
         with server:
-            found = Trial(server, model).results()
-        store(MEASURED / f'{name}.json', {'server': title, 'features': found})
+            found = Trial(server, model, _LONG_TOKENS_OF_GATEWAY if name == 'litellm' else
+                          _LONG_TOKENS).results()
+        store(MEASURED / f'{name}.json', {
+            'server': title, 'tried': datetime.date.today().isoformat(), 'features': found})
         print(name, json.dumps(found, indent=1))
 
 
@@ -182,7 +187,8 @@ def _gateways(folder: Path, files: Any) -> Iterator[tuple[str, str, Any, str]]:
     program = os.environ.get('LITELLM')
     if not program:
         return
-    behind = llama_cpp(folder / 'behind.log', files.text, files.projector)
+    behind = llama_cpp(folder / 'behind.log', files.text, files.projector,
+                       context=_LONG_TOKENS_OF_GATEWAY + 4000)
     version = subprocess.run([Path(program).with_name('python'), '-c', _VERSION],
                              capture_output=True, text=True, check=True).stdout.strip()
 
@@ -197,7 +203,9 @@ def _gateways(folder: Path, files: Any) -> Iterator[tuple[str, str, Any, str]]:
     yield ('litellm', f'LiteLLM {version} in front of llama.cpp',
            Gateway('program', {'words': [
                program, '--model', 'openai/tiny', '--api_base', behind.url, '--alias', 'tiny',
-               '--host', '127.0.0.1'], 'path': '/health/liveliness'},
+               '--host', '127.0.0.1'], 'path': '/health/liveliness', 'environment': {
+                   'OPENAI_API_KEY': 'none',
+                   'LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY': 'true'}},
                folder / 'litellm.log', free_port()), 'openai/tiny')
 
 
@@ -240,8 +248,9 @@ def features_table() -> str:
     for path in sorted(MEASURED.glob('*.json')):
         measured = json.loads(path.read_text('utf-8'))
         if 'features' in measured:
-            rows.append([measured['server'], *(measured['features'][one] for one in FEATURES)])
-    return table(['server', *FEATURES], rows)
+            rows.append([measured['server'], measured['tried'],
+                         *(measured['features'][one] for one in FEATURES)])
+    return table(['server', 'tried', *FEATURES], rows)
 
 
 def throughput_table() -> str:

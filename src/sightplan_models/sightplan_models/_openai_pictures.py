@@ -39,11 +39,13 @@ class Said:
         prompt_tokens: of the request, by the server's count; None where it does not count.
         text: what the model said; '' if that was no answer.
         failure: why there is no reply at all; '' if there is one.
+        refused: whether the server refuses the request, and so the next one, too.
     """
 
     prompt_tokens: int | None
     text: str = ''
     failure: str = ''
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,13 @@ class Finding:
         lost: why pictures do not reach the model; '' if they may.
         unchecked: why that could not be found out; '' if it could.
         seen: how it was found out that they do; '' if it was not.
+        refused: whether the server refused to be asked.
     """
 
     lost: str = ''
     unchecked: str = ''
     seen: str = ''
+    refused: bool = False
 
     def __str__(self) -> str:
         """The finding in words."""
@@ -79,7 +83,7 @@ def find_out(ask: Callable[[NDArray[np.uint8] | None], Said]) -> Finding:
     plain = ask(None)
     first = plain if plain.failure else ask(colour_picture('red'))
     if first.failure:
-        return Finding(unchecked=first.failure)
+        return Finding(unchecked=first.failure, refused=first.refused)
     if not plain.prompt_tokens or first.prompt_tokens is None:
         return Finding(unchecked='the server does not say how many tokens a prompt takes')
     more = first.prompt_tokens - plain.prompt_tokens
@@ -108,7 +112,7 @@ class ChecksPictures(abc.ABC):
     def __init__(self) -> None:
         """Begin without a check."""
         self._checking = threading.Lock()
-        self._to_check, self._lost, self._found = False, '', ''
+        self._to_check, self._lost, self._found, self._unchecked = False, '', '', ''
 
     @property
     @abc.abstractmethod
@@ -147,8 +151,15 @@ class ChecksPictures(abc.ABC):
                 found = find_out(self._colour_of)
                 self._to_check, self._found = False, str(found)
                 self._lost = found.lost and f'{self.name}: {found.lost}'
-                if found.unchecked:
-                    _LOG.warning('%s: it could not be checked whether pictures reach the model: '
-                                 '%s', self.name, found.unchecked)
+                self._unchecked = found.unchecked.removeprefix(f'{self.name}: ')
+                if not found.refused:  # else the error of the next request has the same words
+                    self._warn_if_unchecked()
         if self._lost:
             raise BackendError(self._lost)
+
+    def _warn_if_unchecked(self) -> None:
+        """Warn, once, if the check failed; called when the server has answered a request."""
+        unchecked, self._unchecked = self._unchecked, ''
+        if unchecked:
+            _LOG.warning('%s: it could not be checked whether pictures reach the model: %s',
+                         self.name, unchecked)

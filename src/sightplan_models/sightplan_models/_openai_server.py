@@ -20,6 +20,7 @@ import itertools
 import logging
 import os
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -57,6 +58,9 @@ _INTERNAL = (500, 501)
 """HTTP statuses of internal errors, with which some servers refuse requests for good."""
 ABOUT_ONE = (400, 413, 422)
 """HTTP statuses of refusals that may concern one request alone, such as one that is too long."""
+_AWAY = re.compile(r'(?i)connection (?:error|refused|reset)|(?:cannot|could not|failed to) connect'
+                   r'|timed? ?out|overloaded|unavailable')
+"""Words in an internal error by which a gateway says that the server behind it is away for now."""
 _SAME_ERRORS = 3
 """Internal errors in the same words in a row after which a server is taken to refuse a request."""
 _TOKENS_OF_AN_IMAGE = 1000
@@ -396,7 +400,7 @@ class Server:
             understood: whether an internal error of the server (HTTP 500, 501) says what it
                 refuses, so that it is no outage and the same request would fail again. One that
                 comes ``_SAME_ERRORS`` times in the same words, while the server lists its models,
-                is none either.
+                is none either, unless a gateway says that the server behind it is away.
 
         Returns:
             the reply, which has what the exchange needs; or why the server refuses it.
@@ -415,7 +419,8 @@ class Server:
                 return found
             if found.status in _INTERNAL:
                 same, last = (same + 1 if found.message == last else 1), found.message
-                if understood(found) or (same >= _SAME_ERRORS and await self.models()):
+                if understood(found) or (same >= _SAME_ERRORS and not _AWAY.search(found.message)
+                                         and await self.models()):
                     found = dataclasses.replace(found, kind=Kind.REFUSED)
             if found.kind is Kind.REFUSED:
                 return found
@@ -626,8 +631,10 @@ class Server:
     def _given_up(self, failure: Failure, tries: int) -> str:
         remedy = {
             Kind.RATE: 'lower concurrency, or raise retries or backoff_s',
-            Kind.OUTAGE: 'check that it runs and that base_url is right, or raise retries or '
-                         'timeout_s',
+            Kind.OUTAGE: (
+                'check the server behind it' if failure.status in _INTERNAL and _AWAY.search(
+                    failure.message) else 'check that it runs and that base_url is right'
+            ) + ', or raise retries or timeout_s',
             Kind.NONSENSE: 'check that base_url is that of an OpenAI-compatible server (it often '
                            'ends in /v1)',
         }[failure.kind]

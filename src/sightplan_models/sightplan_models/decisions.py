@@ -304,6 +304,7 @@ class Decisions(_Service, ChecksPictures, ModelByKind):
         except SightplanError as error:
             error.partial = list(found)
             raise
+        self._warn_if_unchecked()
         return [reply for reply in found if reply is not None]
 
     async def _ask_all(self, shown: Shown, asked: Sequence[Typed], found: list[R | None],
@@ -390,7 +391,7 @@ class Decisions(_Service, ChecksPictures, ModelByKind):
                 'a check of pictures')
             told = self._wire.read((self._wire.answers(reply, asked) or [None])[0], asked[0])
         except (BackendError, DeadlineError, InputError) as error:
-            return Said(None, failure=str(error))
+            return Said(None, failure=str(error), refused=isinstance(error, RefusedError))
         tokens = _openai_server.count(reply.get('usage'), 'input_tokens')
         shares = told.probabilities
         return Said(tokens, _COLOURS[max(range(3), key=shares.__getitem__)] if shares else '')

@@ -130,6 +130,11 @@ _TOO_LONG = re.compile(r'(?:exceed|larger|longer|greater).{0,60}context|context.
 _PERMANENT = re.compile(rf'(?i:not support|unsupported|does not (?:take|accept)|jinja|template'
                         rf'|{_NO_PICTURES.pattern}|{_TOO_LONG.pattern})')
 """Words in an internal error (HTTP 500) that make it a refusal, not an outage."""
+_BAD_KEY = re.compile(r'no connected db|api[ _-]?key')
+"""Words in a refusal of the key whose HTTP status is another one. LiteLLM 1.108.7 without a data
+base: "No connected db." (HTTP 400)."""
+_NO_SUCH_MODEL = re.compile(r'(?:invalid|unknown|no such) model|model.{0,60} not (?:found|exist)')
+"""Words in a refusal of the model's name whose HTTP status is another one than 404."""
 _ROUNDED = 1.05
 """Factor by which a forced word may exceed its bound, because probabilities are rounded."""
 _CHECK_S = 120.0
@@ -511,7 +516,7 @@ class ServerChat(ChecksPictures, ModelByKind):
                     if not partial or (message.refused and not number):
                         broken.append(failures[-1])
                 else:
-                    self._accepted = True
+                    self._note_accepted()
                     found[number] = message
                     found[number] = await self._with_absent(message, prompts[number], wanted,
                                                             deadline)
@@ -541,7 +546,7 @@ class ServerChat(ChecksPictures, ModelByKind):
         message = await self._reply_to(prompt, wanted, deadline)
         if message.failure:
             raise self._error(message)
-        self._accepted = True
+        self._note_accepted()
         return await self._with_absent(message, prompt, wanted, deadline)
 
     def _without_answer(self, why: str) -> _Message:
@@ -550,6 +555,11 @@ class ServerChat(ChecksPictures, ModelByKind):
             _LOG.warning('%s; it counts as unread', why)
             return _Message(NO_ANSWER)
         return _Message('', failure=why)
+
+    def _note_accepted(self) -> None:
+        """Note that the server has answered a request of the run."""
+        self._accepted = True
+        self._warn_if_unchecked()
 
     def _error(self, message: _Message) -> BackendError:
         """The error of a failed message; before the first one is accepted, all may be refused."""
@@ -766,10 +776,10 @@ class ServerChat(ChecksPictures, ModelByKind):
 
     async def _remedy(self, failure: _openai_server.Failure) -> str:
         s, text = self._settings, f'{failure.param} {failure.message}'.lower()
-        if failure.status in (401, 403):
+        if failure.status in (401, 403) or _BAD_KEY.search(text):
             return (f'put a valid key into {_openai_server.variable(s.api_key_env)}'
                     if s.api_key_env else 'name the environment variable of the key: api_key_env')
-        if failure.status == 404:
+        if failure.status == 404 or _NO_SUCH_MODEL.search(text):
             names = await self._server.models()
             return ('set model to one of the server: ' + ', '.join(names[:10]) if names else
                     'check model and base_url (it often ends in /v1)')
@@ -889,9 +899,9 @@ class ServerChat(ChecksPictures, ModelByKind):
             found = self._call(functools.partial(self._reply_to, prompt, _Wanted(_LEAST_TOKENS)),
                                Deadline(_CHECK_S), 'a check of pictures')
         except (BackendError, DeadlineError) as error:
-            return Said(None, failure=str(error))
+            return Said(None, failure=str(error), refused=isinstance(error, RefusedError))
         if found.refused:
-            return Said(None, failure=found.failure)
+            return Said(None, failure=found.failure, refused=True)
         return Said(found.prompt_tokens, '' if found.text in (REFUSED, WITHHELD, NO_ANSWER)
                     else found.text)
 

@@ -170,7 +170,7 @@ def _serve_transformers(options: Mapping[str, Any]) -> None:
 def _serve_program(options: Mapping[str, Any]) -> None:
     words = [*options['words'], '--port', str(options['port'])]
     environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
-    process = subprocess.Popen(words, env={**environment, 'OPENAI_API_KEY': 'none'})
+    process = subprocess.Popen(words, env={**environment, **options.get('environment', {})})
     signal.signal(signal.SIGTERM, lambda *_: process.kill())
     threading.Thread(target=_end_with, args=(os.getppid(), process), daemon=True).start()
     sys.exit(process.wait())

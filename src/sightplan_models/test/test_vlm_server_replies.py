@@ -30,6 +30,7 @@ from sightplan.model import (
     GroundingPrompt,
     Observation,
     Question,
+    RefusedError,
     SpendingCapError,
     Verdict,
 )
@@ -179,6 +180,48 @@ def test_what_the_server_behind_a_gateway_says_is_shown(make: Any) -> None:
         with FakeServer(lambda body, number, reply=refusal: reply) as server, pytest.raises(
                 BackendError, match='Provider returned error: .*the least is 16'):
             ask_all(make(server, answer_tokens=0, retries=0), questions(max_tokens=64))
+
+
+LITELLM_END = ("\n\nLiteLLM: model group 'm' failed with the error above. No fallback was "
+               'attempted.')
+LITELLM_AWAY = error(500, 'litellm.InternalServerError: InternalServerError: OpenAIException - '
+                     f'Connection error.{LITELLM_END}', type='internal_server_error', code='500')
+"""What LiteLLM 1.108.7 replies while the server behind it is down."""
+
+
+def test_a_server_that_is_down_behind_a_gateway_is_waited_for(make: Any) -> None:
+    with FakeServer(first_then(LITELLM_AWAY, chat('Yes'), 5)) as server:
+        assert ask_all(make(server, retries=5), questions())[0].text == 'Yes'
+    with FakeServer(lambda body, number: LITELLM_AWAY) as server, pytest.raises(
+            BackendError, match='given up after 4 tries .*check the server behind it'):
+        ask_all(make(server, retries=3), questions())
+
+
+@pytest.mark.parametrize(('message', 'remedy'), [
+    ('No connected db.', 'put a valid key into the environment variable OPENAI_API_KEY'),
+    (('/chat/completions: Invalid model name passed in model=m. Call `/v1/models` to view '
+      'available models for your key.'), 'set model to one of the server: one, two')])
+def test_a_gateway_that_refuses_key_or_model_with_another_status_is_understood(
+        make: Any, message: str, remedy: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Both are replies of LiteLLM 1.108.7 without a data base."""
+    refusal = error(400, message, code='400')
+    with FakeServer(lambda body, number: refusal) as server:
+        server.reply_to_check = lambda body, number: refusal
+        with pytest.raises(RefusedError, match=remedy):
+            ask_all(checked(make, server), questions())
+    assert 'could not be checked' not in caplog.text, 'the error says it already'
+
+
+def test_logprobs_that_a_gateway_does_not_pass_on_are_left_out(
+        make: Any, caplog: pytest.LogCaptureFixture) -> None:
+    refusal = error(400, 'litellm.UnsupportedParamsError: openai does not support parameters: '
+                    "['logprobs', 'top_logprobs'], for model=gpt-5-mini. To drop these, set "
+                    '`litellm.drop_params=True`' + LITELLM_END, code='400')  # LiteLLM 1.108.7
+    with FakeServer(lambda body, number: refusal if 'logprobs' in body else chat('Yes')) as server:
+        reply, = ask_all(make(server), questions())
+    assert reply.text == 'Yes' and reply.p_yes is None
+    assert 'offers no probabilities of tokens' in caplog.text
+    assert 'top_logprobs' not in server.bodies[-1]
 
 
 # Probabilities.
