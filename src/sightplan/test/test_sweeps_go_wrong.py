@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import threading
+import time
 from concurrent.futures import wait
 from pathlib import Path
 
@@ -20,7 +21,16 @@ from sightplan.model import BackendError, CancelledError, InputError, WorldError
 from sightplan.model.journal import StorageError
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, worlds
-from sightplan.sweeps import Options, damaged, estimate, parse_sweep, read_sweep, run_sweep, status
+from sightplan.sweeps import (
+    Options,
+    damaged,
+    estimate,
+    parse_sweep,
+    read_sweep,
+    run_sweep,
+    serving,
+    status,
+)
 from sightplan.sweeps.batch import Outcome
 from sightplan.sweeps.ray_engine import RayEngine, _check_reachable, _wait_for
 from sightplan.sweeps.schedule import CAP_OF_SWEEP, STORAGE, Job, Schedule
@@ -264,6 +274,53 @@ def test_one_success_between_errors_of_a_model_is_patience_for_more():
         schedule.over(batch, Outcome(batch.items[:1], (
             (batch.items[0], 'BackendError: down'),)))
     assert 'down' in jobs[0].error and schedule.next() is None
+
+
+@pytest.mark.parametrize('patience', [0, None])
+def test_refusals_in_a_row_end_the_runs_of_a_model_whatever_the_patience(patience):
+    def in_a_row(*errors):
+        job = Job('a', RunSettings(), tuple(map(str, range(20))))
+        schedule = Schedule([job], {}, workers=4, retries=9, command='c', lock='',
+                            patience=patience)
+        for failure in errors:
+            batch = schedule.next()
+            if batch is None:
+                return job.error, schedule
+            schedule.over(batch, Outcome(batch.items[:1], ((batch.items[0], failure),)))
+        return job.error, schedule
+    why, schedule = in_a_row(*['RefusedError: no such model'] * 3)
+    assert why.startswith('3 refusals in a row') and 'no such model' in why
+    assert schedule.next() is None
+    down, no = 'BackendError: down', 'RefusedError: no'
+    assert not in_a_row(down, down, no, no, down, no, no)[0], 'never three without another error'
+
+
+def test_a_server_that_loads_its_model_again_keeps_nobody_waiting(tmp_path, monkeypatch):
+    monkeypatch.setattr(serving, '_PROGRAM', f'''
+import json, pathlib, sys, time
+marker = pathlib.Path({str(tmp_path / 'started')!r})
+if marker.exists():
+    time.sleep(60)
+marker.touch()
+print(json.dumps(dict(url='http://127.0.0.1:1/v1', model='m', traits={{}}, kinds=[])), flush=True)
+sys.stdin.read()
+''')
+    server = serving.Server('embedded', {}, tmp_path / 'log')
+    server.start()
+    first = server._process
+    first.kill()
+    first.wait()
+    began = time.monotonic()
+    server.keep()
+    server.keep()
+    assert time.monotonic() - began < 20
+    while server._process is first:
+        time.sleep(0.01)
+    second = server._process
+    assert second.poll() is None and server._starts == 2
+    second.kill()  # instead of waiting until it has loaded
+    server.close()
+    assert server._process is second and not server._restart.is_alive()
 
 
 # ----------------------------------------------------------------------------------- reasons

@@ -55,7 +55,8 @@ class SweepArguments:
         2, 'how often an episode that ended in an error of the machinery is tried again', low=0)
     patience: int | None = option(
         None, 'after so many errors of one model in a row, leave its runs for the next command; '
-        '0: never (default: 5, or twice the workers if that is more)', low=0)
+        '0: only after three refusals in a row (default: 5, or twice the workers if that is '
+        'more)', low=0)
     max_tokens: int = option(
         0, "stop when models have taken so many tokens, in and out, in all runs of the sweep "
         "together (default: the file's max_tokens, if any)", low=0)

@@ -109,7 +109,8 @@ class Options:
         max_tokens: cap on the tokens of all runs together; 0: that of the file.
         max_cost_usd: cap on the price of all runs together [USD]; 0: that of the file.
         patience: errors of one model in a row after which its runs are left for the next call; 0:
-            no limit; None: ``schedule.PATIENCE``, or twice the workers if that is more.
+            no limit but for refusals; None: ``schedule.PATIENCE``, or twice the workers if that
+            is more.
         serve: whether one server has the model for all workers: ``auto`` (where they share a GPU),
             ``on`` (also on a CPU), ``off``; see ``sweeps.serving``.
         engine: makes the engine for a number of workers; raises CancelledError if it is stopped.

@@ -8,7 +8,8 @@ An item that ends in an error is tried again a few times, and so is one during w
 died; after that it is given up and named, and the others go on.
 
 A model that answers no more (a server that is down) would cost each item all its patience. So
-after some of its errors in a row, of whatever runs, its runs are left for the next command.
+after some of its errors in a row, of whatever runs, its runs are left for the next command; after
+a few refusals in a row always, because it would refuse the rest, too.
 """
 
 from __future__ import annotations
@@ -102,13 +103,14 @@ class Schedule:
             lock: the sweep's lock file.
             graph: whether episodes are made by ROS graphs.
             patience: so many errors of one model in a row end its runs; 0: none do; None:
-                ``PATIENCE``.
+                ``PATIENCE``. Whatever it is, ``MOST_REFUSALS`` refusals in a row end them.
         """
         self.jobs = list(jobs)
         self.halted = False
         self.stopped_by = self.stopped_kind = ''
         self._patience = max(PATIENCE, 2 * workers) if patience is None else patience
         self._in_a_row: Counter[str] = Counter()
+        self._refusals: Counter[str] = Counter()
         self._workers, self._retries = workers, retries
         self._command, self._lock, self._graph = command, lock, graph
         self._by_name = {job.name: job for job in self.jobs}
@@ -199,16 +201,19 @@ class Schedule:
             errors.add((_NONE, outcome.error))
         of_model = [error for _, error in errors if error.startswith(_OF_MODELS)]
         if len(outcome.made) > len(outcome.errors):
-            self._in_a_row[model] = 0
-        self._in_a_row[model] += len(of_model)
-        patience = self._patience
-        if of_model and all(error.startswith(_REFUSED) for error in of_model):
-            patience = min(patience, MOST_REFUSALS)
-        if not of_model or not patience or self._in_a_row[model] < patience:
+            self._in_a_row[model] = self._refusals[model] = 0
+        if not of_model:
             return
-        why = (f'{self._in_a_row[model]} errors in a row of the model (backend '
-               f'{job.settings.backend}), so that no more was tried: {of_model[-1]}; the '
-               f'same command then goes on')
+        self._in_a_row[model] += len(of_model)
+        refused = all(error.startswith(_REFUSED) for error in of_model)
+        self._refusals[model] = self._refusals[model] + len(of_model) if refused else 0
+        if self._refusals[model] < MOST_REFUSALS and not (
+                0 < self._patience <= self._in_a_row[model]):
+            return
+        count = (f'{self._refusals[model]} refusals' if self._refusals[model] >= MOST_REFUSALS else
+                 f'{self._in_a_row[model]} errors')
+        why = (f'{count} in a row of the model (backend {job.settings.backend}), so that no more '
+               f'was tried: {of_model[-1]}; the same command then goes on')
         for other in self.jobs:
             if other.model == model and not other.over:
                 other.error = why

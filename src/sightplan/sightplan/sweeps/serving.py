@@ -14,6 +14,7 @@ import os
 import select
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,7 +141,7 @@ class Servers:
         return None if found is None else found.address
 
     def keep(self) -> None:
-        """Start servers again that died."""
+        """Have servers that died start again; returns at once, while they load their models."""
         for server in self._servers.values():
             if server is not None:
                 server.keep()
@@ -170,6 +171,8 @@ class Server:
         self._backend, self._options, self._log = backend, options, log
         self._stopped = stopped
         self._process: subprocess.Popen[bytes] | None = None
+        self._restart: threading.Thread | None = None
+        self._closing = False
         self._starts = 0
         self._port = 0
         self.address = Address('', '')
@@ -198,12 +201,17 @@ class Server:
         self._port = int(told['url'].rsplit(':', 1)[1].partition('/')[0])
 
     def keep(self) -> None:
-        """Start the process again if it died, a few times at most."""
-        if self._process is None or self._process.poll() is None or self._starts >= _MOST_STARTS:
+        """Have the process start again, in a thread, if it died; a few times at most."""
+        if (self._process is None or self._process.poll() is None or self._starts >= _MOST_STARTS
+                or (self._restart is not None and self._restart.is_alive())):
             return
         _LOG.warning('the server of %s ended with exit code %d; it is started again',
                      self.address.model, self._process.returncode)
         self._release()
+        self._restart = threading.Thread(target=self._start_again, name='restart', daemon=True)
+        self._restart.start()
+
+    def _start_again(self) -> None:
         with contextlib.suppress(CancelledError):
             try:
                 self.start()
@@ -211,6 +219,13 @@ class Server:
                 _LOG.warning('%s', error)
 
     def close(self) -> None:
+        """End the process, also while it is started again."""
+        self._closing = True
+        if self._restart is not None:
+            self._restart.join()
+        self._end()
+
+    def _end(self) -> None:
         """End the process: by closing its input, or by force."""
         if self._process is None:
             return
@@ -236,8 +251,8 @@ class Server:
         assert self._process is not None and self._process.stdout is not None
         stream, line = self._process.stdout, b''
         while not line:
-            if self._stopped():
-                self.close()
+            if self._closing or self._stopped():
+                self._end()
                 raise CancelledError('stopped while the model was loading')
             if select.select([stream], [], [], _POLL_S)[0]:
                 line = stream.readline()
