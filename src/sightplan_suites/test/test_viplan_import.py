@@ -6,11 +6,16 @@ import dataclasses
 import json
 import math
 import re
+import subprocess
+import sys
 
 import pytest
 
 import viplan_official_cases as cases
+from report_cases import line as line_of
+from report_cases import write_run
 from sightplan import cli
+from sightplan.metrics.paired import mcnemar_exact
 from sightplan.model import InputError
 from sightplan.runs import load_suite, summarise
 from sightplan.runs.run import OpenRun
@@ -142,6 +147,9 @@ def test_steps_of_a_planner_count_once(runs):
 def test_repeated_actions_stay_where_the_history_has_them():
     again = {'action': 'moveblock(g, c2)', 'success': False, 'info': 'not legal'}
     tried = {'action': 'moveblock', 'parameters': {'block': 'g', 'column': 'c2'}}
+    named = PlanEntry.model_validate({
+        'completed': True, 'actions': [{'action': tried, 'success': True}]})
+    assert named.attempts[0].action == 'moveblock(g, c2)'
     for history, count in (([tried] * 3, 3), ([tried] * 2, 2), (None, 3)):
         entry = PlanEntry.model_validate({
             'completed': False, 'plans': [], 'actions': [again] * 3, 'previous_actions': history})
@@ -203,6 +211,7 @@ def test_the_last_of_several_files_counts(tmp_path, capsys):
     ('{"a.pddl": {"goal_reached": tr', 'no whole JSON .* copy it again'),
     ('[]', 'no mapping of problems'), ('{"metadata": {}}', 'holds no problem'),
     ('{"a.pddl": {}}', r"problem 'a.pddl': goal_reached is missing"),
+    ('{"a.pddl": null, "seed": 1}', r"problem 'a.pddl': the content = None"),
     ('{"a.pddl": {"goal_reached": true, "initial_state_enum": {"results": {"on r,g": ["yes"]}}}}',
      r'initial_state_enum.results.on r,g = .*must be \[answer, truth\]'),
     (('{"a.pddl": {"goal_reached": true, "initial_state_enum": {"results": {"by r,g": '
@@ -236,6 +245,24 @@ def test_files_in_wrong_places_and_empty_folders_are_named(tmp_path, capsys):
     assert cli.main(['suite', 'viplan', 'import', str(tmp_path / 'no'), '--out', str(tmp_path)]
                     ) == 2
     assert 'no such folder (give the authors' in capsys.readouterr().err
+
+
+def test_memory_does_not_grow_with_the_number_of_files(tmp_path):
+    """Measured in a process of its own: the peak after one large file, and after eight more."""
+    cases.write_many(tmp_path / 'one', 1)
+    cases.write_many(tmp_path / 'more', 8)
+    script = (
+        'import resource, sys\nfrom pathlib import Path\n'
+        'from sightplan_suites.viplan.importing import import_folder\n'
+        'for name in ("one", "more"):\n'
+        '    done = import_folder(Path(sys.argv[1], name), Path(sys.argv[1], "runs", name))\n'
+        '    assert not done.skipped\n'
+        '    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)\n')
+    (tmp_path / 'runs').mkdir()
+    first, last = map(int, subprocess.run(
+        [sys.executable, '-c', script, str(tmp_path)], check=True, capture_output=True,
+        text=True).stdout.split())
+    assert last < 300 and last - first < 60  # MiB
 
 
 def test_what_is_there_already_is_kept_and_what_changed_is_read_again(tmp_path):
@@ -343,3 +370,67 @@ def test_runs_of_ones_own_add_none_of_these_tables(tmp_path):
     assert cli.main(['run', '--method', 'oracle', '--episodes', '1', '--out', str(out),
                      '--world-option', 'pictures=none']) == 0
     assert not [name for name in tables_of(out) if name.startswith('suite_viplan')]
+
+
+# ------------------------------------------------------------------ paired with runs of one's own
+
+OWN_FILES = {'count': 4, 'sha256': 'of files'}
+
+
+def own_run(folder, solved, **fields):
+    """A run on problem files that are called as the authors' are, from ``problem_1`` on."""
+    lines = [line_of(number, good, problem=f'problem_{number}')
+             for number, good in enumerate(solved, start=1)]
+    return write_run(folder, lines, **{'problems': OWN_FILES, **fields})
+
+
+def test_a_run_on_the_authors_problems_is_paired_by_problem(runs, tmp_path, capsys):
+    own_run(tmp_path / 'own', (False, True, True, True))
+    [row] = [row for row in tables_of(runs, tmp_path / 'own')['paired'].rows
+             if row['compared'] == 'run']
+    assert (row['first_backend'], row['second_backend']) == ('imported', 'noisy_oracle')
+    assert (row['both'], row['only_first'], row['only_second'], row['neither']) == (0, 1, 3, 0)
+    assert (row['n'], row['problems'], row['difference']) == (4, 4, -0.5)
+    assert row['p'] == pytest.approx(mcnemar_exact(1, 3))
+    assert cli.main(['report', str(runs), str(tmp_path / 'own'), '--out', str(tmp_path / 'r'),
+                     '--episodes', 'none']) == 0
+    assert 'not paired' not in capsys.readouterr().err
+
+
+def test_another_model_is_paired_as_another(runs, tmp_path):
+    own_run(tmp_path / 'own', (False, True), model='noisy_oracle(aya-vision-8b/plain, seed 0)')
+    [row] = [row for row in tables_of(runs, tmp_path / 'own')['paired'].rows
+             if row['second_backend'] == 'noisy_oracle']
+    assert (row['compared'], row['n'], row['second_model']) == (
+        'model and run', 2, 'AyaVision 8B')
+
+
+@pytest.mark.parametrize(('own', 'said'), [
+    ({}, 'it is of the shipped problems .run it with --problems'),
+    ({'problems': OWN_FILES, 'method': 'ground_mem'}, 'its method is ground_mem'),
+    ({'problems': OWN_FILES, 'privileged': {'simple': 'always'}},
+     'its privileged facts are always, and theirs none')])
+def test_a_run_that_is_not_paired_is_named(runs, tmp_path, capsys, own, said):
+    write_run(tmp_path / 'own', [line_of(n, problem=f'problem_{n}') for n in (1, 2)], **own)
+    assert cli.main(['report', str(runs), str(tmp_path / 'own'), '--out', str(tmp_path / 'r'),
+                     '--episodes', 'none']) == 0
+    err = capsys.readouterr().err
+    assert re.search(f'own: is not paired with imported results: {said}', err)
+    assert not [row for row in tables_of(runs, tmp_path / 'own')['paired'].rows
+                if 'noisy_oracle' in (row['first_backend'], row['second_backend'])]
+
+
+def test_runs_without_a_common_problem_are_named(runs, tmp_path, capsys):
+    write_run(tmp_path / 'own', [line_of(7)], problems=OWN_FILES)
+    assert cli.main(['report', str(runs), str(tmp_path / 'own'), '--out', str(tmp_path / 'r'),
+                     '--episodes', 'none']) == 0
+    assert ('no problem of it is one of theirs, by split and name (simple p7 here, simple '
+            'problem_1 there') in capsys.readouterr().err
+
+
+def test_other_methods_beside_a_paired_run_are_no_fault(runs, tmp_path, capsys):
+    own_run(tmp_path / 'own' / 'ground', (True, True))
+    own_run(tmp_path / 'own' / 'memory', (True, True), method='ground_mem')
+    assert cli.main(['report', str(runs), str(tmp_path / 'own'), '--out', str(tmp_path / 'r'),
+                     '--episodes', 'none']) == 0
+    assert 'not paired' not in capsys.readouterr().err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,8 +77,10 @@ def write_report(arguments: ReportArguments) -> Result:
     """Read runs, make tables and pages, and write the report."""
     from sightplan_report.lines import EPISODE, SAMPLE
     from sightplan_report.results import gather
+    from sightplan_report.tables.pairs import unpaired
     began = time.monotonic()
     results = only(gather(arguments.runs), arguments.only)
+    results = replace(results, warnings=(*results.warnings, *unpaired(results)))
     for warning in results.warnings:
         note(f'sightplan report: {warning}')
     done = (_one(results, arguments) if arguments.episode else _whole(results, arguments))
@@ -141,8 +143,6 @@ def only(results: Results, conditions: Sequence[str]) -> Results:
         InputError: a condition is not of the form KEY=VALUE, no run has such a key, or nothing is
             left.
     """
-    from dataclasses import replace
-
     from sightplan_report.results import split_of
     runs = list(results.runs)
     for condition in conditions:

@@ -13,6 +13,7 @@ from sightplan.runs.rules import RULES
 from sightplan_report import conditions
 from sightplan_report.grouping import grouped
 from sightplan_report.labels import disambiguated, word
+from sightplan_report.lines import EPISODE
 from sightplan_report.results import Group, Line, Results, episode_key, split_of
 from sightplan_report.tables.common import ALL, group_cells
 from sightplan_report.tables.model import Table, make
@@ -36,7 +37,9 @@ def paired(results: Results) -> Table:
         rows: dict[str, Comparison | None] = {}
         pairs: list[tuple[_Lines, _Lines]] = []
         for split in (split for split in own if split in other):
-            both = _spread(own[split], other[split]), _spread(other[split], own[split])
+            both = (_by_problem(own[split], other[split])
+                    if first.imported is not second.imported else
+                    (_spread(own[split], other[split]), _spread(other[split], own[split])))
             row = compare(*both, _SOLVED)
             if row is not None:
                 rows[split] = row
@@ -57,10 +60,15 @@ def difference(first: Group, second: Group) -> str:
     """The one difference between two groups that makes them comparable; '' if there is none.
 
     One of method, model, variant (settings, calibration, privileged facts) and condition (one
-    field).
+    field). Imported results are comparable with runs of the same method on the authors' problem
+    files: they differ in who ran them (``run``), and may differ in the model, too.
     """
     if (first.domain, first.failure_probability) != (second.domain, second.failure_probability):
         return ''
+    if first.imported is not second.imported:
+        sides = (second, first) if first.imported else (first, second)
+        return '' if _unlike_imported(*sides) else (
+            'run' if first.model == second.model else 'model and run')
     same_facts = first.privileged == second.privileged
     apart = conditions.differing(first.condition, second.condition)
     if first.method != second.method:
@@ -80,6 +88,46 @@ def difference(first: Group, second: Group) -> str:
         apart = conditions.differing(*map(conditions.of_models,
                                           (first.condition, second.condition)))
     return 'model' if same_settings and not apart else ''
+
+
+def _unlike_imported(own: Group, imported: Group) -> str:
+    """What keeps a group from being paired with imported results, in words; '' for nothing."""
+    if own.method != imported.method:
+        return f'its method is {own.method}'
+    if own.privileged != imported.privileged:
+        return (f'its privileged facts are {own.privileged or "not known"}, and theirs '
+                f'{imported.privileged}')
+    if any(run.problems == '' for run in own.runs):
+        return "it is of the shipped problems (run it with --problems on the authors' files)"
+    ours, theirs = ({(split_of(line), line['problem']) for line in group.scored}
+                    for group in (own, imported))
+    return '' if ours & theirs else (
+        f'no problem of it is one of theirs, by split and name ({_example(ours)} here, '
+        f'{_example(theirs)} there; put the files into folders that are called like the splits)')
+
+
+def _example(keys: Iterable[tuple[str, str]]) -> str:
+    return ' '.join(min(keys, default=('', 'nothing')))
+
+
+def unpaired(results: Results) -> list[str]:
+    """Sentences about the runs that are paired with none of the imported results beside them.
+
+    A method that was not imported is named only where no run is paired.
+    """
+    found: list[tuple[bool, str]] = []
+    paired_one = False
+    groups = results.of_kind(EPISODE).groups
+    for own in (group for group in groups if not group.imported):
+        theirs = [group for group in groups if group.imported and (
+            group.domain, group.failure_probability) == (own.domain, own.failure_probability)]
+        alike = [group for group in theirs if group.method == own.method]
+        why = [_unlike_imported(own, group) for group in alike or theirs]
+        paired_one |= '' in why
+        if why and '' not in why:
+            text = f'{own.runs[0].folder}: is not paired with imported results: {why[0]}'
+            found.append((bool(alike), text))
+    return [sentence for same_method, sentence in found if same_method or not paired_one]
 
 
 def _model_for_both(first: Group, second: Group) -> bool:
@@ -113,6 +161,17 @@ def _spread(own: _Lines, other: _Lines) -> _Lines:
     """Episodes; those without a backend seed count for each such seed of the other group."""
     return own | {key: own[base] for key in other
                   if key not in own and (base := (*key[:-1], None)) in own}
+
+
+def _by_problem(own: _Lines, other: _Lines) -> tuple[_Lines, _Lines]:
+    """Lines of the same problem on both sides, in all combinations of their trials."""
+    sides: tuple[_Lines, _Lines] = {}, {}
+    theirs = grouped(other.values(), lambda line: line['problem'])
+    for number, line in enumerate(own.values()):
+        for trial, one in enumerate(theirs.get(line['problem'], ())):
+            key = line['problem'], number, trial
+            sides[0][key], sides[1][key] = line, one
+    return sides
 
 
 def _cells(compared: str, groups: tuple[Group, Group], split: str, found: Comparison,

@@ -215,7 +215,7 @@ def _or_empty(value: object) -> object:
     return {} if value is None else value
 
 
-def _or_none_listed(value: object) -> object:
+def _or_empty_list(value: object) -> object:
     return [] if value is None else value
 
 
@@ -241,10 +241,22 @@ def _info(value: object) -> str:
     return value if isinstance(value, str) else ''
 
 
+def _named(value: object) -> object:
+    """The text of an action, given as text or as a name with parameters."""
+    if not isinstance(value, dict):
+        return value
+    parameters = value.get('parameters') or {}
+    given = parameters.values() if isinstance(parameters, dict) else parameters
+    return f'{value.get("action")}({", ".join(map(str, given))})'
+
+
+_Action = Annotated[str, BeforeValidator(_named)]
+
+
 class OfficialAction(_Read):
     """An entry of ``action_results``: an action, its checks, and what became of it."""
 
-    action: str
+    action: _Action
     preconditions: _Answers = pydantic.Field({}, alias='preconditions_results')
     effects: _Answers = pydantic.Field({}, alias='effects_results')
     hidden: Annotated[dict[str, Any], BeforeValidator(_or_empty)] = pydantic.Field(
@@ -292,8 +304,8 @@ class GroundEntry(_Read):
 
     goal_reached: bool
     first: Enumeration | None = pydantic.Field(None, alias='initial_state_enum')
-    action_results: Annotated[list[OfficialAction], BeforeValidator(_or_none_listed)] = []
-    replans: Annotated[list[Replan], BeforeValidator(_or_none_listed)] = []
+    action_results: Annotated[list[OfficialAction], BeforeValidator(_or_empty_list)] = []
+    replans: Annotated[list[Replan], BeforeValidator(_or_empty_list)] = []
     remaining_actions: list[Any] | int | None = None
 
     @property
@@ -301,18 +313,6 @@ class GroundEntry(_Read):
         """Number of actions that were still planned at the end; None: not known."""
         left = self.remaining_actions
         return len(left) if isinstance(left, list) else left
-
-
-def _named(value: object) -> object:
-    """The text of an action, given as text or as a name with parameters."""
-    if not isinstance(value, dict):
-        return value
-    parameters = value.get('parameters') or {}
-    given = parameters.values() if isinstance(parameters, dict) else parameters
-    return f'{value.get("action")}({", ".join(map(str, given))})'
-
-
-_Action = Annotated[str, BeforeValidator(_named)]
 
 
 class Attempt(_Read):
@@ -328,23 +328,13 @@ class Attempt(_Read):
         return not self.success and _UNKNOWN in self.info
 
 
-class _Tried(_Read):
-    action: str
-    parameters: Any = None
-
-    @property
-    def text(self) -> str:
-        return str(_named({'action': self.action, 'parameters': self.parameters})
-                   if self.parameters is not None else self.action)
-
-
 class PlanEntry(_Read):
     """A problem with the model as planner."""
 
     completed: bool
-    plans: Annotated[list[list[Any] | None], BeforeValidator(_or_none_listed)] = []
-    actions: Annotated[list[Attempt], BeforeValidator(_or_none_listed)] = []
-    previous_actions: list[_Tried] | None = None
+    plans: Annotated[list[Any], BeforeValidator(_or_empty_list)] = []
+    actions: Annotated[list[Attempt], BeforeValidator(_or_empty_list)] = []
+    previous_actions: list[Any] | None = None
 
     @property
     def attempts(self) -> list[Attempt]:
@@ -419,7 +409,7 @@ def read_official(file: OfficialFile) -> Content:
     kind: Any = GroundEntry if file.method.startswith('ground') else PlanEntry
     entries: dict[str, GroundEntry | PlanEntry] = {}
     for key, value in data.items():
-        if key in _NO_PROBLEMS:
+        if key in _NO_PROBLEMS or not (isinstance(value, dict) or '.pddl' in key):
             continue
         name, where = problem_name(key), f'{path}: problem {key!r}'
         if name in entries:
