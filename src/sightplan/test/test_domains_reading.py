@@ -324,7 +324,7 @@ def test_unknown_domains_and_splits_name_the_known_ones() -> None:
 
 @pytest.mark.parametrize(('old', 'new', 'what'), [
     ('moveBlock', 'shift', 'actions'), ('clear', 'free', 'predicates'),
-    ('block column', 'block column robot', 'types'),
+    ('block column', 'block - column column', 'types'),
     ('(?b1 - block ?c1 - column)', '(?c1 - column ?b1 - block)', 'actions')])
 def test_a_domain_file_of_another_vocabulary_is_refused(tmp_path, old, new, what) -> None:
     path = tmp_path / 'other.pddl'

@@ -349,6 +349,7 @@ class ExperimentNode(Node):
         settings, model, graph = self._ask_nodes(settings, models)
         check_followed(settings)
         warn_of_learned_problems(settings, plan.pairs)
+        plan.say_whose_rules()
         reply = self.open_run(StartRun.Request(
             out=settings.out, resume=settings.resume, retry_errors=settings.retry_errors,
             run_json=json.dumps({

@@ -19,7 +19,7 @@ from sightplan.records import topics
 from sightplan.records.bag_reading import open_bag
 from sightplan.records.bag_schedule import CLOCK_TOPIC, choose
 from sightplan.runs import RunSettings, rules
-from sightplan.runs.settings import ALL_SPLITS
+from sightplan.runs.problem_folders import splits_of
 from sightplan.runs.suite_finding import sample_suite
 from sightplan.vlm.api import backend_class
 from sightplan_arm.config import load_robot
@@ -253,8 +253,7 @@ def _granted(values: Values) -> tuple[str, str]:
     if sample_suite(settings.suite, settings.split) is not None:
         return '', ''
     domain = load_domain(settings.domain)
-    splits = ('',) if settings.problems else (
-        tuple(domain.splits) if settings.split == ALL_SPLITS else (settings.split,))
+    splits = splits_of(settings, domain)
     suite = rules.suite_of(settings, domain)
     truth = 'for a method that is an oracle' if needs_truth(method) else ''
     if any(rules.stops_at_goal(settings, suite, domain.name, split) for split in splits):

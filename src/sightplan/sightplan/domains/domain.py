@@ -160,9 +160,10 @@ class Domain:
                      else domain_pddl)
         self.schema: Schema = read_schema(self.pddl, source)
         usual = self.schema
+        self._further_types: dict[str, str] = {}
         if domain_file is not None or domain_pddl is not None:
             usual = read_schema(read_text(own, DomainError), str(own))
-            check_same_vocabulary(usual, self.schema, source)
+            self._further_types = check_same_vocabulary(usual, self.schema, source)
         self.wording = words = Wording(folder, self.schema)
         self.question_hash: str = words.question_hash
         self.question, self.goal_text = words.question, words.goal_text
@@ -343,9 +344,12 @@ class Domain:
 
 @functools.lru_cache(maxsize=256)
 def _parsed(domain: Domain, text: str, name: str, source: str) -> Problem:
-    return parse(domain.schema, domain._closure, text, name=name, domain=domain.reference,
-                 domain_pddl=domain.pddl, source=source, known=domain._known,
-                 names=domain.names)
+    problem = parse(domain.schema, domain._closure, text, name=name, domain=domain.reference,
+                    domain_pddl=domain.pddl, source=source, known=domain._known,
+                    names=domain.names)
+    further = domain._further_types
+    return problem if not further else dataclasses.replace(problem, objects={
+        thing: further.get(kind, kind) for thing, kind in problem.objects.items()})
 
 
 @functools.lru_cache(maxsize=256)

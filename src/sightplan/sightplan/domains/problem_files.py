@@ -255,15 +255,27 @@ def write(schema: Schema, problem: Problem, init: State | None = None) -> str:
     return '\n'.join(lines) + '\n'
 
 
-def check_same_vocabulary(expected: Schema, found: Schema, source: str) -> None:
+def check_same_vocabulary(expected: Schema, found: Schema, source: str) -> dict[str, str]:
     """Check that another domain file has the vocabulary of the folder's own.
+
+    It may have further types, as long as those that both have are related alike: nothing that
+    the domain knows is about them.
+
+    Returns:
+        by further type, the nearest type above it that the folder's own file has.
 
     Raises:
         DomainError: its types, predicates or action headings differ.
     """
+    def nearest(kind: str) -> str:
+        while kind not in expected.types and kind in found.types:
+            kind = found.types[kind]
+        return kind
+
     def headings(schema: Schema) -> Mapping[str, str]:
         return {
-            'types': ', '.join(sorted(f'{k} - {v}' for k, v in schema.types.items())),
+            'types': ', '.join(sorted(f'{k} - {nearest(v)}' for k, v in schema.types.items()
+                                      if k in expected.types)),
             'constants': ', '.join(sorted(f'{k} - {v}' for k, v in schema.constants.items())),
             'predicates': ', '.join(sorted(
                 f'{p.name}({", ".join(p.types)})' for p in schema.predicates.values())),
@@ -276,3 +288,4 @@ def check_same_vocabulary(expected: Schema, found: Schema, source: str) -> None:
         if theirs[what] != ours:
             raise DomainError(f'{source}:1: its {what} are [{theirs[what]}] '
                               f'(this domain needs [{ours}])')
+    return {kind: nearest(kind) for kind in found.types if kind not in expected.types}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -18,7 +19,7 @@ from sightplan.agent import (
     needs_visual_planner,
     run_episode,
 )
-from sightplan.domains import Domain, load_domain, read_folder
+from sightplan.domains import Domain, load_domain
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.metrics import EpisodeScorer
 from sightplan.metrics.episodes import episode_measures
@@ -66,9 +67,9 @@ from sightplan.runs.method_check import (
     check_starts,
     warn_of_learned_problems,
 )
+from sightplan.runs.problem_folders import read_problems, remark, splits_of
 from sightplan.runs.rules import suite_of
 from sightplan.runs.settings import (
-    ALL_SPLITS,
     RunSettings,
     prompts_folder,
     resolved_backend_options,
@@ -80,6 +81,8 @@ from sightplan.vlm.api import (
     backend_reads_prompt,
     make_backend,
 )
+
+_LOG = logging.getLogger(__name__)
 
 
 def select_problems(settings: RunSettings,
@@ -93,12 +96,10 @@ def select_problems(settings: RunSettings,
     domain = load_domain(settings.domain, domain_file, prompts=prompts_folder(settings))
     errors: list[ProblemError] = []
     if settings.problems:
-        problems, errors = read_folder(domain, user_path(settings.problems))
-        pairs = [('', problem) for problem in problems]
+        pairs, errors = read_problems(settings, domain)
     else:
-        splits = (domain.splits if domain.splits and settings.split == ALL_SPLITS
-                  else (settings.split,))
-        pairs = [(split, problem) for split in splits for problem in domain.split_problems(split)]
+        pairs = [(split, problem) for split in splits_of(settings, domain)
+                 for problem in domain.split_problems(split)]
     if not pairs:
         where = settings.problems or f'split {settings.split!r} of domain {settings.domain!r}'
         raise InputError(f'{where}: there is not one usable problem'
@@ -135,6 +136,14 @@ class EpisodePlan:
         self.items = [self._spec(number) for number in range(settings.episodes or len(self.pairs))]
         self.notes = {'problems': len(self.pairs)}
 
+    def say_whose_rules(self) -> None:
+        """Tell people whose rules hold for problems of a folder, and what they are."""
+        if not self.settings.problems:
+            return
+        rules = {spec.split: ', '.join(_rules_in_words(spec)) for spec in self.items}
+        _LOG.warning('%s', remark(self.settings, self.domain, self.pairs,
+                                  '' if self.suite is None else self.suite.name, rules))
+
     def identity(self, model: str | None) -> dict[str, Any]:
         """Contract in ``work.Plan``."""
         return identity(self.settings, self.suite, self.domain, self.pairs, model)
@@ -156,6 +165,16 @@ class EpisodePlan:
             rules.privileged(settings, suite, domain, split),
             rules.pictured_goal(settings, suite, domain, split),
             _seed(f'policy\x1f{settings.seed}\x1f{trial}'))
+
+
+def _rules_in_words(spec: EpisodeSpec) -> Iterator[str]:
+    """Yield the rules of an episode, one phrase each."""
+    yield f'{spec.max_actions} actions'
+    yield 'ends at the goal' if spec.stop_at_goal else 'does not end at the goal'
+    if spec.privileged is not Privileged.NONE:
+        yield f'privileged facts {spec.privileged.value}'
+    if spec.pictured_goal:
+        yield 'goal shown as a picture'
 
 
 def _seed(words: str) -> int:
@@ -218,6 +237,7 @@ class EpisodeRunner:
         check_starts(self.plan.settings, self._domain, self.plan.pairs)
         check_instructions(settings, self.plan.pairs)
         warn_of_learned_problems(settings, self.plan.pairs)
+        self.plan.say_whose_rules()
 
     def open(self, stack: ExitStack) -> None:
         """Make the world and the policy, and start the planner."""

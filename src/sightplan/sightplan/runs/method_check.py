@@ -25,7 +25,8 @@ from sightplan.model.ports import Shown
 from sightplan.model.query import Model, can_ask, traits_of
 from sightplan.queries import Detect, Generate, YesNo
 from sightplan.runs import rules
-from sightplan.runs.settings import ALL_SPLITS, RunSettings
+from sightplan.runs.problem_folders import splits_of
+from sightplan.runs.settings import RunSettings
 from sightplan.vlm.api import (
     answers_texts,
     backend_class,
@@ -195,9 +196,8 @@ def _check_goal(settings: RunSettings, domain: Domain) -> None:
         InputError: it cannot; names methods that can.
     """
     suite = rules.suite_of(settings, domain)
-    splits = ('',) if settings.problems else (
-        domain.splits if settings.split == ALL_SPLITS else (settings.split,))
-    if any(rules.pictured_goal(settings, suite, domain.name, split) for split in splits):
+    if any(rules.pictured_goal(settings, suite, domain.name, split)
+           for split in splits_of(settings, domain)):
         check_reads_goal(settings.method)
 
 

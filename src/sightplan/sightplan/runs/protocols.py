@@ -15,6 +15,7 @@ from typing import Any
 from sightplan.agent import answerer_names, answerer_settings, method_names, policy_settings
 from sightplan.domains import load_domain
 from sightplan.model import InputError, did_you_mean, settings_fields
+from sightplan.runs.problem_folders import splits_of
 from sightplan.runs.rules import RULES, UNCHOSEN, of_suite, suite_of
 from sightplan.runs.settings import ALL_SPLITS, OURS, RULED, RunSettings
 from sightplan.runs.suite import Suite
@@ -141,14 +142,12 @@ class _Run:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Its splits; of problems of one's own ''."""
+        """Its splits; '' for problems of none."""
         given = self.given
         if self._samples:
             every = given.split in (ALL_SPLITS, ALL_SAMPLES)
             return self.suite.splits if every else (given.split,)
-        if given.problems:
-            return ('',)
-        return load_domain(given.domain).splits if given.split == ALL_SPLITS else (given.split,)
+        return splits_of(given, load_domain(given.domain))
 
     def settings(self) -> dict[str, tuple[Any, str]]:
         """What the protocol sets in the run, by dotted name, with the places that say so.

@@ -7,7 +7,8 @@ from typing import Any, TypeGuard
 
 from sightplan.domains import Domain
 from sightplan.model import InputError, Privileged
-from sightplan.runs.settings import ALL_SPLITS, OURS, PICTURED, RULED, TOLD, RunSettings
+from sightplan.runs.problem_folders import splits_of
+from sightplan.runs.settings import OURS, PICTURED, RULED, TOLD, RunSettings
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_finding import load_suite, suite_for
 from sightplan.runs.suite_rules import EPISODES, SAMPLES
@@ -21,24 +22,26 @@ UNCHOSEN: Mapping[str, Any] = {name: getattr(RunSettings(), name) for name in RU
 def suite_of(settings: RunSettings, domain: Domain) -> Suite | None:
     """The suite that a run of episodes belongs to, None for none.
 
-    The one that is named; else the one that all its splits belong to.
+    The one that is named; else the one that all its splits belong to. Problems of a folder are of
+    the splits that its name tells.
 
     Raises:
         InputError: there is none of that name, it is not one of episodes, or it lacks the domain
             or the split.
     """
-    splits = domain.splits if settings.split == ALL_SPLITS else (settings.split,)
+    splits = splits_of(settings, domain)
     if not settings.suite:
         found = {suite.name: suite for split in splits
                  if (suite := suite_for(domain.name, split)) is not None}
-        return None if settings.problems or len(found) != 1 else next(iter(found.values()))
+        return next(iter(found.values())) if len(found) == 1 else None
     suite = load_suite(settings.suite)
     if suite.kind_of(settings.split) != EPISODES:
         which = '' if suite.kind == SAMPLES else f'split {settings.split} of '
         raise InputError(f'{which}suite {suite.name} is one of samples; it has no episodes, and '
                          f'needs no graph: start it by "sightplan run --suite {settings.suite}"')
-    for split in () if settings.problems else splits:
-        suite.budget(domain.name, settings.method, split)
+    for split in splits:
+        if split or not settings.problems:
+            suite.budget(domain.name, settings.method, split)
     return suite
 
 
@@ -109,7 +112,7 @@ def of_run(settings: RunSettings, suite: Suite | None, domain: str, splits: Iter
         settings: settings of the run.
         suite: suite that the run belongs to, None for none.
         domain: name of the domain.
-        splits: splits of the run's episodes; '' for problems of one's own, written as "-".
+        splits: splits of the run's episodes; '' for problems of none, written as "-".
     """
     return {name: {split or '-': rule(settings, suite, domain, split) for split in splits}
             for name, rule in RULES.items()}

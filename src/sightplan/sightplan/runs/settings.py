@@ -40,8 +40,11 @@ class RunSettings:
     domain: str = param('blocksworld', 'Domain: the name of an installed one, or the path of its '
                         'folder')
     split: str = param('simple', f'Split of the domain; "{ALL_SPLITS}": all of them')
-    problems: str = param('', 'Folder of problem files to use instead of a split')
-    domain_file: str = param('', 'Another domain file of the same vocabulary, with problems')
+    problems: str = param('', 'Folder of problem files to use instead of those shipped, or of '
+                         'such folders, one for each split; named like splits of a suite, the '
+                         'files keep its rules')
+    domain_file: str = param('', 'Another domain file of the same vocabulary, with problems; it '
+                             'may have further types')
     prompts: str = param('', "Folder of prompts to use instead of the domain's own: a clone of a "
                          "paper's repository that holds its prompt files, or templates of one's "
                          'own')
