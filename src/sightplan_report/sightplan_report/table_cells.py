@@ -87,7 +87,11 @@ def shown(table: Table) -> Shown:
     total = [row.get('n') for row in table.rows]
     for column in table.columns:
         values = [row.get(column.key) for row in table.rows]
+        if column.instead:
+            values = [row.get(column.instead) if value is None else value
+                      for value, row in zip(values, table.rows, strict=True)]
         if (_part_of(column.key, columns) or all(value is None for value in values)
+                or any(other.instead == column.key for other in table.columns)
                 or (column.key.endswith('_n') and values == total)):
             continue
         if not _everywhere(column, values):
@@ -135,6 +139,8 @@ def _cell(row: Mapping[str, Any], column: Column, columns: Mapping[str, Column],
           ) -> Cell:
     value = row.get(column.key)
     number = column.kind not in ('text', 'bool')
+    if value is None and column.instead and (text := row.get(column.instead)):
+        return Cell(str(text), long=True)
     text = _text(value, column, digits)
     low, high, sem = (row.get(f'{column.key}_{part}') for part in ('low', 'high', 'sem'))
     extra = ''

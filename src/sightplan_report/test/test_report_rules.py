@@ -13,8 +13,9 @@ from sightplan_report.conditions import condition_of
 from sightplan_report.results import gather
 from sightplan_report.tables import make_tables
 
-EPISODES = [(name, domain) for name in suite_names()
-            for domain in load_suite(name).domains]
+EPISODES = [(name, domain, protocol) for name in suite_names()
+            for domain in load_suite(name).domains
+            for protocol in ('ours', *load_suite(name).protocols)]
 SMALL = {'predicates': {'count': 1, 'domain': 'blocksworld'}, 'grounded_plan': {'count': 1},
          'point_it_out': {'count': 1}}
 
@@ -35,13 +36,14 @@ def run_by_split(folder, method='ground', domain='blocksworld', solved=(4, 3, 2)
 # Every rule of every suite
 
 
-@pytest.mark.parametrize(('name', 'domain'), EPISODES)
-def test_no_rule_of_a_suite_tells_the_splits_of_a_run_apart(name, domain):
+@pytest.mark.parametrize(('name', 'domain', 'protocol'), EPISODES)
+def test_no_rule_of_a_suite_tells_the_splits_of_a_run_apart(name, domain, protocol):
     suite, checked = load_suite(name), 0
     splits = suite.domains[domain].splits
     for method in method_names():
         try:
-            found = [specify(RunSettings(suite=name, domain=domain, split=split, method=method)
+            found = [specify(RunSettings(suite=name, domain=domain, split=split, method=method,
+                                         protocol=protocol)
                              ).identity('a model' if needs_model(method) else '')
                      for split in splits]
         except InputError:  # the method cannot be used in this domain, or wants an option
@@ -52,10 +54,12 @@ def test_no_rule_of_a_suite_tells_the_splits_of_a_run_apart(name, domain):
         assert by_split == set(RULES), 'all that an identity has by split is a rule'
         for split, identity in zip(splits, found, strict=True):
             for rule in RULES:
-                assert identity[rule] == {split: of_suite(rule, suite, domain, method, split)}
+                assert identity[rule] == {split: of_suite(rule, suite, domain, method, split,
+                                                          protocol)}
         conditions = {condition_of(identity, suite) for identity in found}
         assert len(conditions) == 1, method
-        assert not {field for field, _ in conditions.pop()} & set(RULES)
+        fields = dict(conditions.pop())
+        assert not fields.keys() & set(RULES) and fields['protocol'] == protocol
         checked += 1
     assert checked > 10
 

@@ -758,7 +758,8 @@ def test_every_table_of_the_data_can_be_made():
         assert table.rows[0].get('n') is None, 'no whole number'
         assert table.rows[0].get('model') in ('7', None)
     rate = [c.key for c in make('models', ()).columns if c.key.startswith('success_')]
-    assert rate == ['success_sem', 'success_low', 'success_high', 'success_n', 'success_errors']
+    assert rate == ['success_sem', 'success_low', 'success_high', 'success_n', 'success_errors',
+                    'success_unlike']
     measure = make('samples', (), **values).columns[-1]
     assert (measure.key, measure.heading) == ('measure_brier_score', 'brier score')
 

@@ -331,6 +331,10 @@ class Prompts:
                                template.reasoning, template.max_tokens, self._sha256[name],
                                template.unknown)
 
+    def max_tokens(self, name: str) -> int:
+        """Return the most tokens of a reply to a prompt."""
+        return self._template(name, _Template).max_tokens
+
     def window(self, name: str) -> int:
         """Return how many past pictures a planning prompt shows."""
         return self._template(name, _PlanningTemplate).window

@@ -14,6 +14,7 @@ from sightplan.agent import (
     needs_grounder,
     needs_model,
     needs_planner,
+    policy_settings,
     prompt_name,
     reads_instruction,
 )
@@ -28,7 +29,7 @@ from sightplan.runs.settings import RunSettings, answering_prompt, resolved_back
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_rules import EPISODES
 from sightplan.runs.worlds import world_identity
-from sightplan.vlm.api import backend_content, backend_settings
+from sightplan.vlm.api import backend_content, backend_reads_prompt, backend_settings
 
 
 def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
@@ -70,6 +71,7 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
         'model': model,
         'prompt': {'name': prompt, 'sha256': domain.prompt_hash(prompt)} if prompt else None,
         **({'prompts': origin.identity()} if prompt and origin is not None else {}),
+        'reply_tokens': _reply_tokens(settings, domain, prompt) if asks and prompt else None,
         'answers': settings.answers if needs_grounder(settings.method) else None,
         'seed': settings.seed,
         **rules.of_run(settings, suite, domain.name, splits),
@@ -80,6 +82,14 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
         **({'detecting': backend_content(settings.backend, options, Detect),
             'instructions': instructions.content()} if reads_instruction(settings.method) else {}),
     }
+
+
+def _reply_tokens(settings: RunSettings, domain: Domain, prompt: str) -> int | None:
+    """Most tokens of a reply: the method's setting, else the prompt's; None: none are written."""
+    if not backend_reads_prompt(settings.backend):
+        return None
+    own = getattr(policy_settings(settings.method, settings.method_options), 'reply_tokens', 0)
+    return int(own or domain.prompts.max_tokens(prompt))
 
 
 def problems_sha256(domain: Domain, pairs: Sequence[tuple[str, Problem]]) -> str:

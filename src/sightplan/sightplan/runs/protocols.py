@@ -31,7 +31,7 @@ Choices = Mapping[str, tuple[str, ...]]
 def apply(settings: RunSettings, named: Collection[str] = ()) -> RunSettings:
     """Return the settings of a run with all that its protocol sets; again applied it is the same.
 
-    Options apply where they exist: ``backend_options.max_tokens`` with the backends that have it.
+    Options apply where they exist: ``method_options.on_unparsed`` with the methods that have it.
 
     Args:
         settings: as a person gave them.

@@ -35,11 +35,28 @@ class Published(Record):
     source: str
 
 
+class PublishedConditions(Record):
+    """How a paper measured its numbers, as far as ours may have been measured otherwise.
+
+    Attributes:
+        protocol: the suite's protocol that sets what the paper fixes.
+        reply_tokens: most tokens of a reply to a model; None: not known.
+        unread: what becomes of a reply that cannot be read, in words.
+        prompts: whether it used prompts of its own, which only ``--prompts`` brings.
+    """
+
+    protocol: str
+    reply_tokens: int | None = None
+    unread: str = ''
+    prompts: bool = True
+
+
 class PublishedFile(Record):
     """Content of ``published.json``: rows, and other names of models in lower case."""
 
     paper: str = ''
     about: str = ''
+    conditions: PublishedConditions | None = None
     aliases: dict[str, str] = pydantic.Field({})
     rows: tuple[Published, ...]
 
@@ -107,6 +124,11 @@ class PublishedNumbers:
         words = _model_key(model.rstrip('/').rpartition('/')[2]).split('-')
         return next(filter(None, (self.model_name('-'.join(words[:count]))
                                   for count in range(len(words) - 1, 0, -1))), None)
+
+    @property
+    def conditions(self) -> PublishedConditions | None:
+        """How the paper measured its numbers; None: the file does not say."""
+        return self._file.conditions
 
     @functools.cached_property
     def _file(self) -> PublishedFile:

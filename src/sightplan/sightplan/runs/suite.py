@@ -392,7 +392,7 @@ class Suite(Protocol):
         return (goal if isinstance(goal, str) else goal[split]) == 'pictured'
 
     def protocol_settings(self, protocol: str, domain: str, method: str, split: str,
-                          ) -> dict[str, tuple[Any, str]]:
+                          replies: bool = True) -> dict[str, tuple[Any, str]]:
         """Return what a protocol sets in a run, by dotted name, each with the place that says so.
 
         Args:
@@ -400,6 +400,7 @@ class Suite(Protocol):
             domain: of the run's episodes; '' for samples.
             method: of the run.
             split: one of the run's splits; '' for problems of one's own.
+            replies: whether settings about prompts and replies are wanted, too.
 
         Raises:
             InputError: the suite has no such protocol.
@@ -412,7 +413,7 @@ class Suite(Protocol):
                              f'{", ".join(known)}{did_you_mean(protocol, known)})')
         return {name: (value, f'{self.rules_file}: protocols.{protocol}.{number}.settings.{name}')
                 for number, entry in enumerate(self.protocols[protocol])
-                if entry.covers(domain, method, split)
+                if entry.covers(domain, method, split) and (replies or not entry.replies)
                 for name, value in entry.settings.items()}
 
     def primary(self, kind: str) -> Measure:

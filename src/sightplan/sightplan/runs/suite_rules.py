@@ -101,12 +101,15 @@ class ProtocolEntry(Record):
     Attributes:
         domains, methods, splits: names of those whose runs get the settings; () for all.
         settings: value by dotted name, as sweeps have them: ``answers``, ``max_actions``,
-            ``method_options.on_unparsed``, ``backend_options.max_tokens``.
+            ``method_options.on_unparsed``.
+        replies: whether the settings are about prompts and replies, so that they change nothing
+            where the model is simulated and writes none.
     """
 
     domains: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     splits: tuple[str, ...] = ()
+    replies: bool = False
     settings: Annotated[dict[str, str | int | float | bool], pydantic.Field(min_length=1)]
 
     @pydantic.field_validator('settings')

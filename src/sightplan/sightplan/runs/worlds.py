@@ -95,9 +95,28 @@ def world_choices(domain: str) -> dict[str, tuple[str, ...]] | None:
         one.name: () for one in parameters if one.kind is not one.VAR_KEYWORD}
     if len(found) == len(parameters):
         return found
-    settings = getattr(inspect.getmodule(make), 'Settings', None)
+    settings = _settings_class(make)
     return None if settings is None else found | {
         field.name: field.choices or () for field in settings_fields(settings)}
+
+
+def world_defaults(domain: str) -> dict[str, Any]:
+    """Return the defaults of the options of a domain's world, as far as its ``Settings`` has them.
+
+    Args:
+        domain: name of the domain, or path of its folder.
+
+    Raises:
+        InputError: there is no such domain, or its world is not installed.
+    """
+    settings = _settings_class(world_maker(load_domain(domain))[0])
+    return {} if settings is None else {
+        field.name: field.default for field in settings_fields(settings)}
+
+
+def _settings_class(make: Callable[..., Any]) -> type[Any] | None:
+    """The settings dataclass of a world, in the module of the function that makes it."""
+    return getattr(inspect.getmodule(make), 'Settings', None)
 
 
 def shown_with(domain: str, options: Mapping[str, Any]) -> Shown | None:

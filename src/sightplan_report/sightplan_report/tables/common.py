@@ -9,7 +9,7 @@ from typing import Any
 from sightplan.metrics import measures
 from sightplan.metrics.intervals import Fraction
 from sightplan.runs.rules import RULES, of_suite
-from sightplan_report.conditions import kind_fits
+from sightplan_report.conditions import kind_fits, protocol_of
 from sightplan_report.results import Group, Line, Results
 
 ALL = 'all'
@@ -88,7 +88,8 @@ def unlike_rules(group: Group, split: str) -> list[str]:
     for run in (run for run in group.runs if split in run.splits):
         for rule in RULES:
             value, wanted = (run.rules[rule].get(split),
-                             of_suite(rule, suite, group.domain, group.method, split))
+                             of_suite(rule, suite, group.domain, group.method, split,
+                                      protocol_of(run.identity)))
             if value != wanted:
                 said = 'not known' if value is None else value
                 found.append(f'{rule} {said} instead of {wanted}')

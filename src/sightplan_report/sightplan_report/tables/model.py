@@ -33,12 +33,14 @@ class Column:
         heading: for people, within its group.
         kind: of its values; each may be None, which means unknown or not applicable, never 0.
         group: heading above several neighbours, such as a split; '' for none.
+        instead: key of the column of texts that a page shows where there is no value; '' for none.
     """
 
     key: str
     heading: str
     kind: Kind = 'text'
     group: str = ''
+    instead: str = ''
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ def _columns(entries: Iterable[Any], values: Mapping[str, Sequence[str] | Mappin
                         texts = (text.replace(f'{{{name}}}', heading or value)
                                  for text in (column.heading, column.group))
                         yield Column(column.key.replace(f'{{{name}}}', value), next(texts),
-                                     column.kind, next(texts))
+                                     column.kind, next(texts),
+                                     column.instead.replace(f'{{{name}}}', value))
             case [[*_], *_]:  # several, from another place
                 yield from _columns(entry, values)
             case _:

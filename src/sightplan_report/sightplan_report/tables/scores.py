@@ -37,12 +37,19 @@ from sightplan_report.tables.common import (
     unlike_published,
     unscored,
 )
+from sightplan_report.tables.like_for_like import (
+    joined,
+    measured,
+    published_with,
+    unlike_paper,
+)
 from sightplan_report.tables.model import Table, group_columns, make
 
 _PERFECT = 'perfect'
 _ALIKE = ('domain', 'method', 'backend', 'failure_probability', 'privileged', 'calibrated')
 _SETTINGS_OF_DOMAIN = ('constraints',)
 _FIVE = 'mean of five'
+_GOES_ON = 'unread: the episode goes on'
 _CLASSES = {'planner_average': (needs_visual_planner, 'methods whose model plans'),
             'grounder_average': (needs_grounder, 'methods whose model answers questions')}
 
@@ -78,6 +85,7 @@ class _Row:
         named: what sweeps call the variant.
         as_published: whether all episodes are what the suite rules.
         suite: that the episodes of all places belong to; None for none, and for several.
+        parts: the groups and splits that it is about.
     """
 
     cells: Mapping[str, Any]
@@ -90,6 +98,7 @@ class _Row:
     named: frozenset[str]
     as_published: bool
     suite: Suite | None
+    parts: tuple[tuple[Group, str], ...]
 
     @property
     def domain(self) -> str:
@@ -150,7 +159,8 @@ def _rows(results: Results) -> list[_Row]:
             first.condition, frozenset(name for group in groups for name in group.named),
             not any(unlike_published(group, split) for group in groups
                     for split in group.splits),
-            _suite_of(groups)))
+            _suite_of(groups), tuple((group, split) for split in results.splits
+                                     for group in groups if split in group.splits)))
     return _distinguished(rows)
 
 
@@ -218,7 +228,9 @@ def _merged(members: Sequence[_Row], places: tuple[_Place, ...], **cells: Any) -
                        if all(field in row.settings for row in members)),
         named=first.named if len({row.named for row in members}) == 1 else frozenset(),
         as_published=all(row.as_published for row in members),
-        suite=first.suite if all(row.suite == first.suite for row in members) else None)
+        suite=first.suite if all(row.suite == first.suite for row in members) else None,
+        parts=tuple(part for row in members for part in row.parts
+                    if (part[0].domain, part[1]) in places))
 
 
 def _class_rows(rows: Sequence[_Row]) -> list[_Row]:
@@ -280,8 +292,9 @@ def _combined_rows(rows: Sequence[_Row]) -> list[_Row]:
 
 def _privileged(row: _Row) -> object:
     """Level of privileged facts; None if it is what the suite grants."""
-    level = row.cells['privileged']
-    return None if all(of_suite('privileged', row.suite, domain, row.method, split) == level
+    level, protocol = row.cells['privileged'], str(dict(row.condition)['protocol'])
+    return None if all(of_suite('privileged', row.suite, domain, row.method, split,
+                                protocol) == level
                        for domain, split in row.places) else level
 
 
@@ -296,7 +309,7 @@ def success(results: Results) -> Table:
 def _success_cells(row: _Row) -> dict[str, Any]:
     domain, whole = str(row.cells['domain']), row.whole()
     cells = {**row.cells, 'models': len(row.names), 'names': ', '.join(row.names) or None,
-             'unscored': row.unscored}
+             'unscored': row.unscored, **_compared(row.parts)}
     for place in dict.fromkeys(place for rates in row.rates.values() for place in rates):
         if domain != ALL:
             cells |= _cells_of_split(place[1], [
@@ -332,6 +345,26 @@ def _cells_of_split(split: str, rates: Sequence[_Rate]) -> dict[str, Any]:
             f'{split}_paper': fmean(known) if known and len(known) == len(rates) else None}
 
 
+def _compared(parts: Iterable[tuple[Group, str]]) -> dict[str, Any]:
+    """What splits of groups were measured with, what the paper's were, and what differs."""
+    found = list(parts)
+    return {'measured': str(joined(measured(*part) for part in found)),
+            'paper_measured': _each(published_with(*part) for part in found),
+            'paper_unlike': _each(_unlike_success(*part) for part in found)}
+
+
+def _unlike_success(group: Group, split: str) -> str:
+    """What was measured otherwise than the paper's success, in few words."""
+    goes_on = _unreadable_note(group, group.summaries[split])
+    return ', '.join(filter(None, (unlike_paper(group, split).short, goes_on and _GOES_ON)))
+
+
+def _each(texts: Iterable[str | None]) -> str | None:
+    """Different texts, each once; None if all are empty."""
+    return '; '.join(dict.fromkeys(part for text in texts if text
+                                   for part in text.split('; '))) or None
+
+
 def _mean_of_five(row: _Row, domain: str, split: str) -> Published | None:
     """The paper's mean over its five models, of a split or of all, of a domain or of all."""
     return row.suite.published.find(
@@ -350,6 +383,8 @@ def figure5(results: Results) -> Table:
                 count = sum((domain, split) in rates and rates[domain, split].fraction.n > 0
                             for rates in row.rates.values())
                 yield {**cells, 'split': split, 'models': count if row.names else 0,
+                       **_compared(part for part in row.parts
+                                   if (part[0].domain, part[1]) == (domain, split)),
                        **{key: cells[f'{split}_{key}']
                           for key in ('success', 'success_sem', 'success_low', 'success_high',
                                       'success_n', 'paper')},
@@ -376,7 +411,7 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
     theirs, their_sem, source = published(group, split)
     right, right_sem, _ = published(group, split, 'predicate_accuracy')
     goes_on, abstains = _unreadable_note(group, summary), _abstains(unknown)
-    actions = summary['actions']
+    unlike, actions = unlike_paper(group, split), summary['actions']
     return {
         'split': split, **fraction_cells('success', fraction), 'unscored': unscored(lines),
         'accuracy': accuracy['overall'], 'accuracy_sem': accuracy['sem'],
@@ -388,20 +423,32 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
         'actions_n': actions['executed'] + actions['rejected'] + actions['invalid']
         if fraction.n else None,
         'paper_success': theirs, 'paper_success_sem': their_sem,
-        'success_errors': None if goes_on else errors_apart(
-            fraction.rate, fraction.sem, theirs, their_sem),
+        **_distance('success_', [unlike.short, goes_on and _GOES_ON], fraction, theirs,
+                    their_sem),
         'counted_accuracy': counted.rate, 'counted_accuracy_sem': counted.sem,
         'counted_accuracy_n': asked or None,
         'paper_accuracy': right, 'paper_accuracy_sem': right_sem,
-        'accuracy_errors': None if abstains else errors_apart(
-            counted.rate, counted.sem, right, right_sem),
+        **_distance('accuracy_', [unlike.short, abstains and 'answers of "unknown"'], counted,
+                    right, right_sem),
+        'measured': str(measured(group, split)),
+        'paper_measured': published_with(group, split) if theirs is not None or (
+            right is not None) else None,
         'paper_source': source, 'exact_model': group.exact_model or None,
         'paper_differs': ', '.join(filter(None, (
-            goes_on if theirs is not None else '', abstains if right is not None else '')))
-        or None,
+            goes_on if theirs is not None else '', abstains if right is not None else '',
+            unlike.details if theirs is not None or right is not None else ''))) or None,
         'paper_apart': ', '.join(filter(None, (
             unlike_published(group, split), unlike_model(group, split)))) or None
         if group.model else None}
+
+
+def _distance(key: str, unlike: Sequence[str], ours: Fraction, theirs: float | None,
+              their_sem: float | None) -> dict[str, Any]:
+    """Our distance from the paper's number in standard errors, or why there is none."""
+    words = ', '.join(filter(None, unlike))
+    return {f'{key}errors': None if words else errors_apart(
+        ours.rate, ours.sem, theirs, their_sem),
+        f'{key}unlike': words if words and theirs is not None else None}
 
 
 def _unreadable_note(group: Group, summary: Mapping[str, Any]) -> str:
@@ -423,7 +470,8 @@ def _abstains(unknown: int) -> str:
 
 def model_table(results: Results) -> Table:
     """The layout of the paper's tables 6 to 13: models, and success and accuracy by split."""
-    return make('model_table', ({**group_cells(group), **{
+    return make('model_table', ({**group_cells(group), **_compared([
+        (group, split) for split in group.splits]), **{
         f'{split}_{key}': value for split in group.splits
         for key, value in _model_cells(group, split).items()}} for group in results.groups),
         split=results.splits)
@@ -450,14 +498,17 @@ def _predicate_cells(group: Group, split: str, predicate: str, counts: Mapping[s
         for cluster, own in answers)
     counted = fraction_of_counts((cluster, own['right'], own['asked']) for cluster, own in answers)
     theirs, their_sem, source = published(group, split, f'predicate_accuracy.{predicate}')
+    unlike = unlike_paper(group, split).short
     return {'predicate': predicate, **fraction_cells('accuracy', fraction),
             'unparsed': counts['unparsed'], 'unknown': counts['unknown'],
             'yes_accuracy': counts['yes_accuracy'],
             'yes_n': counts['yes_asked'], 'no_accuracy': counts['no_accuracy'],
             'no_n': counts['no_asked'], 'counted': counted.rate, 'counted_sem': counted.sem,
             'counted_n': counted.n or None, 'paper': theirs, 'paper_sem': their_sem,
-            'errors': None if counts['unknown'] else errors_apart(
-                counted.rate, counted.sem, theirs, their_sem),
+            **_distance('', [unlike, 'answers of "unknown"' if counts['unknown'] else ''],
+                        counted, theirs, their_sem),
+            'measured': str(measured(group, split)),
+            'paper_measured': None if theirs is None else published_with(group, split),
             'paper_source': source}
 
 
@@ -471,9 +522,12 @@ def predicate_tables(results: Results) -> list[Table]:
         for row in own:
             place = f'{row["predicate"]}_{row["split"]}'
             cells = {key: row[key] for key in keys}
-            wide.setdefault(tuple(cells.values()), cells).update({
-                place: row['counted'], f'{place}_n': row['counted_n'],
-                f'{place}_paper': row['paper']})
+            mine = wide.setdefault(tuple(cells.values()), cells)
+            mine |= {place: row['counted'], f'{place}_n': row['counted_n'],
+                     f'{place}_paper': row['paper'], **{
+                         name: _each((mine.get(name), row[key]))
+                         for name, key in (('measured', 'measured'), ('paper_unlike', 'unlike'),
+                                           ('paper_measured', 'paper_measured'))}}
         table = make('predicates_of', wide.values(),
                      predicate=sorted({row['predicate'] for row in own}),
                      split=[split for split in results.splits if split in present])

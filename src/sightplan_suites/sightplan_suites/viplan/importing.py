@@ -31,6 +31,7 @@ from sightplan.model import (
     FeedbackStatus,
     InputError,
     PlanningStatus,
+    Privileged,
     Problem,
     ProposalStatus,
     StopReason,
@@ -60,6 +61,8 @@ from sightplan_suites.viplan.paper_figures import FIRST, Figures, figures_of
 
 BACKEND = 'imported'
 """Name of the backend of imported runs: nothing of this project asked the model."""
+PROTOCOL = 'paper'
+"""The protocol of the suite that sets what the authors' code does."""
 PROBLEMS = "the authors' problem files"
 """What stands in the identity for the hash of the problems, of which only the names are known."""
 NOT_RECORDED = 'not_recorded'
@@ -194,9 +197,9 @@ def identity_of(file: OfficialFile, content: Content) -> dict[str, Any]:
         'problems': {'count': len(content.entries), 'sha256': PROBLEMS},
         'method': {'name': method}, 'backend': {'name': BACKEND}, 'model': file.model,
         'answers': 'prefix' if method.startswith('ground') else None, 'seed': None,
-        **{rule: {file.split: of_suite(rule, suite, file.domain, method, file.split)}
+        **{rule: {file.split: of_suite(rule, suite, file.domain, method, file.split, PROTOCOL)}
            for rule in RULES},
-        'failure_probability': file.failure_probability, 'protocol': 'paper',
+        'failure_probability': file.failure_probability, 'protocol': PROTOCOL,
         'imported': {'file': file.place, 'sha256': content.sha256}}
 
 
@@ -237,13 +240,14 @@ class _Episode:
 
     def __init__(self, file: OfficialFile, name: str) -> None:
         suite = load_suite('viplan')
-        rules = {rule: of_suite(rule, suite, file.domain, file.method, file.split)
+        rules = {rule: of_suite(rule, suite, file.domain, file.method, file.split, PROTOCOL)
                  for rule in ('max_actions', 'stop_at_goal')}
         spec = EpisodeSpec(
             f'{file.domain}/{file.split}/{name}#0',
             Problem(name, file.domain, {}, frozenset(), ()), file.method, file.split,
             failure_probability=file.failure_probability,
-            privileged=suite.privileged(file.domain, file.split), **rules)
+            privileged=Privileged(of_suite('privileged', suite, file.domain, file.method,
+                                           file.split, PROTOCOL)), **rules)
         self._file, self._suite, self.answers = file, suite, list[str]()
         self.line = _without_events(suite, spec)
         hidden = file.domain == 'household'

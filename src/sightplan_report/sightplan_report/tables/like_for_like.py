@@ -1,0 +1,205 @@
+"""What results and the published numbers beside them were measured with, and what differs.
+
+A number of a paper is compared, as a distance in standard errors, with results of its protocol
+only: the same rules, tokens of a reply, prompts, and the same fate of replies that cannot be read.
+Else the words about what differs stand in place of the distance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sightplan.model import InputError
+from sightplan.runs.published import PublishedConditions
+from sightplan.runs.rules import RULES, of_suite
+from sightplan.runs.suite import Suite
+from sightplan.runs.worlds import world_defaults
+from sightplan.vlm.api import backend_reads_prompt
+from sightplan_report.conditions import protocol_of
+from sightplan_report.results import Group, RunResults
+
+_ON_UNPARSED, _TOKENS = 'on_unparsed', 'reply_tokens'
+_UNREAD = {'stop': 'ends the episode', 'continue': 'the episode goes on',
+           'repeat': 'the last action again'}
+"""What becomes of a reply that cannot be read, by the method's setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What episodes were measured with; several values where they were not all alike.
+
+    Attributes:
+        protocol: rule set of the suite.
+        actions: budget of an episode.
+        tokens: most tokens of a reply; empty where no model writes any.
+        prompts: whose words the model got; empty likewise.
+        unread: what becomes of a reply that cannot be read.
+    """
+
+    protocol: tuple[str, ...]
+    actions: tuple[str, ...]
+    tokens: tuple[str, ...]
+    prompts: tuple[str, ...]
+    unread: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """All of it in words."""
+        said = (f'protocol {"/".join(self.protocol)}', f'{"/".join(self.actions)} actions',
+                self.tokens and f'{"/".join(self.tokens)} tokens a reply', '/'.join(self.prompts),
+                self.unread and f'unread: {"/".join(self.unread)}')
+        return ', '.join(filter(None, said))
+
+
+def measured(group: Group, split: str) -> Measured:
+    """What a split's episodes of a group were measured with."""
+    return joined(_measured(run, split) for run in group.runs if split in run.splits)
+
+
+def joined(parts: Iterable[Measured]) -> Measured:
+    """The values of several, each once, in their order."""
+    found = list(parts)
+    return Measured(*(tuple(dict.fromkeys(value for part in found
+                                          for value in getattr(part, field.name)))
+                      for field in fields(Measured)))
+
+
+def _measured(run: RunResults, split: str) -> Measured:
+    tokens, unparsed = run.identity.get(_TOKENS), run.identity['method'].get(_ON_UNPARSED)
+    if run.imported and (theirs := _fixed(run.ruling_suite)) is not None:
+        tokens, unread = theirs.reply_tokens, theirs.unread
+    else:
+        unread = ', '.join(filter(None, ('wrong', _UNREAD.get(str(unparsed)))))
+    return Measured(
+        (protocol_of(run.identity),), (_text(run.rules['max_actions'].get(split)),),
+        (_text(tokens),) if tokens else (), tuple(filter(None, (_prompts(run),))),
+        (unread,) if run.identity.get('backend') else ())
+
+
+def _prompts(run: RunResults) -> str:
+    """Whose prompts a model that reads them got; '' where none reads them."""
+    if run.imported:
+        return "the paper's prompts"
+    if not _reads_prompt(run):
+        return ''
+    given: Mapping[str, Any] = run.identity.get('prompts') or {}
+    return ('own prompts' if not given else "the paper's prompts" if given.get('official')
+            else f'prompts of {given.get("folder")}')
+
+
+def _reads_prompt(run: RunResults) -> bool:
+    """Whether the run's model is given a prompt; a backend that is not installed may be."""
+    backend = run.identity.get('backend')
+    if not backend or not run.identity.get('prompt'):
+        return False
+    try:
+        return backend_reads_prompt(run.backend)
+    except InputError:
+        return True
+
+
+def published_with(group: Group, split: str) -> str:
+    """What the paper's numbers for a split were measured with, in words; '': it is not known."""
+    suite = group.suite_with(split)
+    fixed = _fixed(suite)
+    if fixed is None:
+        return ''
+    budget = of_suite('max_actions', suite, group.domain, group.method, split, fixed.protocol)
+    return str(Measured((fixed.protocol,), (_text(budget),),
+                        (_text(fixed.reply_tokens),) if fixed.reply_tokens else (),
+                        ('its own prompts',) if fixed.prompts else (), (fixed.unread,)))
+
+
+def _fixed(suite: Suite | None) -> PublishedConditions | None:
+    return None if suite is None else suite.published.conditions
+
+
+@dataclass(frozen=True, slots=True)
+class Unlike:
+    """Differences between the conditions of results and of published numbers.
+
+    Attributes:
+        short: in few words, for a cell in place of a distance; '' for none.
+        details: each setting with both values; '' for none.
+    """
+
+    short: str = ''
+    details: str = ''
+
+
+def unlike_paper(group: Group, split: str) -> Unlike:
+    """What a split's episodes were measured with otherwise than the paper's numbers."""
+    suite = group.suite_with(split)
+    fixed = _fixed(suite)
+    if suite is None or fixed is None:
+        return Unlike()
+    short: list[str] = []
+    details: list[str] = []
+    for run in (run for run in group.runs if split in run.splits and not run.imported):
+        settings = list(_other_settings(run, suite, fixed, split))
+        if settings:
+            name = protocol_of(run.identity)
+            short.append(f'protocol {name}' if name != fixed.protocol else
+                         f'another version of protocol {name}')
+        prompts, tokens = _prompts(run), run.identity.get(_TOKENS)
+        if fixed.prompts and prompts and prompts != "the paper's prompts":
+            short.append(prompts)
+        if fixed.reply_tokens and tokens and tokens != fixed.reply_tokens:
+            short.append(f'{tokens} tokens a reply, not {fixed.reply_tokens}')
+        details += settings
+    return Unlike(', '.join(dict.fromkeys(short)), ', '.join(dict.fromkeys([
+        *details, *(text for text in short if not text.startswith('protocol'))])))
+
+
+def _other_settings(run: RunResults, suite: Suite, fixed: PublishedConditions, split: str,
+                    ) -> Iterable[str]:
+    """Yield the settings of a run that are not those of the paper's protocol, with both values.
+
+    Left out are those about replies where the model writes none, how replies are read where all
+    were read, and two that tables have in words of their own: tokens, and what becomes of an
+    unread reply.
+    """
+    unread = any(line.get('unreadable') or _unparsed(line) for line in run.lines)
+    wanted = suite.protocol_settings(fixed.protocol, run.domain, run.method, split,
+                                     replies=_reads_prompt(run))
+    for name, (value, _) in wanted.items():
+        last = name.rpartition('.')[2]
+        if name in RULES or last in (_TOKENS, _ON_UNPARSED) or (
+                name == 'answers' and not unread):
+            continue
+        found = _recorded(run, name)
+        if found is not None and found != value and str(found) != str(value):
+            yield f'{last} {found} instead of {value}'
+    for rule in RULES:
+        found = run.rules[rule].get(split)
+        ruled = of_suite(rule, suite, run.domain, run.method, split, fixed.protocol)
+        if found != ruled:
+            yield f'{rule} {found} instead of {ruled}'
+
+
+def _unparsed(line: Mapping[str, Any]) -> bool:
+    """Whether a reply of an episode could not be read."""
+    counts = (own for table in (line.get('predicates') or {}).values() for own in table.values())
+    return bool(any(own.get('unparsed') for own in counts)
+                or (line.get('proposals') or {}).get('unparsed'))
+
+
+def _recorded(run: RunResults, name: str) -> Any:
+    """A setting as the identity of a run has it, by dotted name; None: the run has none such."""
+    head, _, option = name.partition('.')
+    if head == 'planner_search':
+        return (run.identity.get('planner') or {}).get('search')
+    if not option:
+        return run.identity.get(name)
+    found: Mapping[str, Any] = run.identity.get(head.removesuffix('_options')) or {}
+    if head == 'world_options' and option not in found:
+        try:
+            return world_defaults(run.domain).get(option)
+        except InputError:  # the domain or its world is not installed
+            return None
+    return found.get(option)
+
+
+def _text(value: object) -> str:
+    return f'{value:,}' if isinstance(value, int) else 'unknown'

@@ -1,0 +1,107 @@
+"""A distance from a paper's number only where protocol, tokens, prompts and unread are its own."""
+
+import pytest
+
+from report_cases import SPLITS, asked, counts, line, write_run
+from sightplan.runs import RunSettings, load_suite, specify
+from sightplan.runs.rules import RULES
+from sightplan_report.results import gather
+from sightplan_report.table_cells import shown
+from sightplan_report.tables import make_tables
+
+CLONE = {'folder': 'ViPlan', 'sha256': 'c10e', 'official': True}
+SERVED = {'model': 'gpt-4.1@api.openai.com/v1', 'backend': 'openai', 'reply_tokens': 1024,
+          'prompts': CLONE}
+RECORDED = ('domain', 'split', 'protocol', 'method', 'world', 'planner', 'answers', *RULES)
+
+
+def tables(folder, domain='blocksworld', method='ground', protocol='paper', **fields):
+    """The tables of a run of three splits that follows a protocol, as runs record it."""
+    for split in SPLITS:
+        found = specify(RunSettings(
+            domain=domain, split=split, method=method, protocol=protocol, backend='openai',
+            backend_options={'model': 'gpt-4.1'})).identity('')
+        write_run(folder / split, [line(number, number < 2, split=split, domain=domain,
+                                        method=method, **asked({'on': counts(9, 10)}))
+                                   for number in range(4)],
+                  **{**{key: found[key] for key in RECORDED}, **SERVED, **fields})
+    return {table.name: table for table in make_tables(gather(folder))}
+
+
+def test_the_papers_protocol_prompts_and_tokens_have_a_distance(tmp_path):
+    made = tables(tmp_path)
+    for row in made['models'].rows:
+        assert row['success_errors'] is not None and row['success_unlike'] is None
+        assert row['accuracy_errors'] is not None and row['paper_differs'] is None
+        assert row['measured'] == (
+            "protocol paper, 20 actions, 1,024 tokens a reply, the paper's prompts, "
+            'unread: wrong, ends the episode')
+        assert row['paper_measured'] == (
+            'protocol paper, 20 actions, 1,024 tokens a reply, its own prompts, '
+            'unread: wrong, ends the episode')
+    (row,) = made['success'].rows
+    assert row['paper_mean'] is not None and row['paper_unlike'] is None
+
+
+@pytest.mark.parametrize(('fields', 'short'), [
+    ({'protocol': 'ours'}, 'protocol ours'),
+    ({'prompts': None}, 'own prompts'),
+    ({'prompts': {**CLONE, 'folder': 'mine', 'official': False}}, 'prompts of mine'),
+    ({'reply_tokens': 16}, '16 tokens a reply, not 1024'),
+])
+def test_what_differs_stands_in_place_of_the_distance(tmp_path, fields, short):
+    made = tables(tmp_path, domain='household', **fields)
+    for row in made['models'].rows:
+        assert (row['success_errors'], row['accuracy_errors']) == (None, None)
+        assert short in row['success_unlike'] and row['paper_success'] is not None
+    (drawn, *_) = [cell for cell, head in zip(
+        shown(made['models']).rows[0], shown(made['models']).heads, strict=True)
+        if head.text == 'difference / SE']
+    assert short in drawn.text and drawn.value is None
+    assert short in made['success'].rows[0]['paper_unlike']
+
+
+def test_each_setting_of_another_protocol_is_named_with_both_values(tmp_path):
+    made = tables(tmp_path, domain='household', protocol='ours')
+    for row in made['models'].rows:
+        assert 'navigation pddl instead of reference' in row['paper_differs']
+        assert row['success_unlike'] == 'protocol ours'
+
+
+def test_how_replies_are_read_counts_only_where_some_could_not_be_read(tmp_path):
+    fields = {'answers': 'strict'}
+    assert tables(tmp_path / 'all', **fields)['models'].rows[0]['success_unlike'] is None
+    answers = asked({'on': counts(7, 10, unparsed=1)})
+    write_run(tmp_path / 'one', [line(0, **answers)], method={'name': 'ground'}, **SERVED,
+              **fields)
+    (row,) = next(table for table in make_tables(gather(tmp_path / 'one'))
+                  if table.name == 'models').rows
+    assert 'answers strict instead of prefix' in row['paper_differs']
+    assert row['success_unlike'] == 'protocol ours, unread: the episode goes on'
+
+
+def test_a_simulated_model_needs_no_prompts_and_no_tokens(tmp_path):
+    made = tables(tmp_path, model='noisy_oracle(gpt-4.1/plain, seed 0)', backend='noisy_oracle',
+                  prompts=None, reply_tokens=None)
+    for row in made['models'].rows:
+        assert row['success_errors'] is not None
+        assert row['measured'] == ('protocol paper, 20 actions, '
+                                   'unread: wrong, ends the episode')
+
+
+def test_every_table_with_a_published_number_names_what_both_were_measured_with(tmp_path):
+    made = tables(tmp_path, method='plan', protocol='ours', reply_tokens=256)
+    made |= {f'{name} of ground': table for name, table in tables(tmp_path / 'ground').items()}
+    for name, table in made.items():
+        for row in table.rows:
+            if any('paper' in key and isinstance(value, float) for key, value in row.items()):
+                assert row['measured'].startswith('protocol '), name
+                assert 'actions' in row['measured'] and 'unread: ' in row['measured'], name
+                assert '1,024 tokens' in row['paper_measured'], name
+    (row,) = (row for row in made['success'].rows if row['method'] == 'plan')
+    assert '10/20/30 actions, 256 tokens a reply' in row['measured']
+
+
+def test_conditions_of_published_numbers_name_a_protocol_of_their_suite():
+    suite = load_suite('viplan')
+    assert suite.published.conditions.protocol in suite.protocols
