@@ -46,10 +46,14 @@ class Measured:
 
     def __str__(self) -> str:
         """All of it in words."""
-        said = (f'protocol {"/".join(self.protocol)}', f'{"/".join(self.actions)} actions',
-                self.tokens and f'{"/".join(self.tokens)} tokens a reply', '/'.join(self.prompts),
-                self.unread and f'unread: {"/".join(self.unread)}')
-        return ', '.join(filter(None, said))
+        said = [f'protocol {"/".join(self.protocol)}', f'{"/".join(self.actions)} actions']
+        if self.tokens:
+            said.append(f'{"/".join(self.tokens)} tokens a reply')
+        if self.prompts:
+            said.append('/'.join(self.prompts))
+        if self.unread:
+            said.append(f'unread: {"/".join(self.unread)}')
+        return ', '.join(said)
 
 
 def measured(group: Group, split: str) -> Measured:
