@@ -147,6 +147,7 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     'embedded': _embedded, 'noisy_oracle': lambda folder: {},
     'noisy_reader': lambda folder: {'table': 'perfect'},
     'noisy_locator': lambda folder: {},
+    'noisy_planner': lambda folder: {},
     'simulated': lambda folder: {'error': 0.0},
     'noisy_critic': lambda folder: {}}
 
@@ -309,7 +310,7 @@ def test_free_text_or_the_names_of_those_that_can(made: Any, name: str) -> None:
         return
     with pytest.raises(InputError, match="no queries of kind 'text'"):
         ask_one(backend, TEXT)
-    with pytest.raises(InputError, match='cannot plan') as caught:
+    with pytest.raises(InputError, match='writes no text') as caught:
         check_backend(name, Generate, backend)
     able = str(caught.value).rpartition(':')[2].replace(' ', '').split(',')
     assert able == backends_that_answer(Generate)

@@ -1,5 +1,6 @@
 """Why episodes fail: a scenario for every rule in a real episode loop, and lines at random."""
 
+import dataclasses
 import json
 from collections import Counter
 
@@ -80,6 +81,15 @@ def both(*changes):
     return change
 
 
+class Cut(Answering):
+    """A model whose answers with reasons all run into their limit of tokens."""
+
+    model = 'long-winded'
+
+    def ground(self, observation, questions, timeout_s=None, prompt=None):
+        return [Answer('<explanation>First, the', cut_at=64) for _ in questions]
+
+
 def solved(*actions):
     return PlanningResult(PlanningStatus.SOLVED, actions)
 
@@ -109,6 +119,7 @@ class Proposer:
 
 
 UNREADABLE = Proposal(ProposalStatus.UNPARSED, message='no JSON', text='blah ' * 400)
+CUT_OFF = dataclasses.replace(UNREADABLE, cut_at=1024)
 UNKNOWN = Proposal(ProposalStatus.UNKNOWN_ACTION, named='fly(r)', message='no such action')
 DONE = Proposal(ProposalStatus.EMPTY, message='the plan is empty')
 
@@ -348,7 +359,11 @@ def test_one_unreadable_answer_among_wrong_ones_is_not_the_cause():
     ((R2, R3, R1), 'budget', 5, '6 executed'),
     ((G2,), 'repeated_illegal', 5, 'tried 6 times in a row'),  # the paper's figure 7
     ((UNKNOWN,), 'repeated_illegal', 5, 'fly(r) was tried 6 times'),
-    ((UNREADABLE,), 'unparsable', 5, '6 of 6 steps were lost'),  # the paper's figure 8
+    ((CUT_OFF,), 'cut_off', 5,  # the paper's figure 8
+     'lost to replies that were cut off at the limit of 1024 tokens'),
+    ((R2, UNREADABLE, CUT_OFF), 'unparsable', 5, '4 of 6'),
+    ((R2, CUT_OFF, CUT_OFF), 'cut_off', 5, '4 of 6'),
+    ((UNREADABLE,), 'unparsable', 5, '6 of 6 steps were lost'),
     ((R2, UNREADABLE, UNREADABLE), 'unparsable', 5, '4 of 6'),
     ((UNREADABLE, R2, R3), 'budget', 5, '4 executed, 2 invalid')])
 def test_patterns_of_a_model_that_plans(method, replies, cause, step, text):
@@ -386,6 +401,44 @@ def test_a_model_that_plans_and_stops_at_an_unreadable_reply():
     line = episode('plan', proposer=Proposer(R2, UNREADABLE), options={'on_unparsed': 'stop'})
     assert 'no JSON' in failed(line, 'unparsable', 1, stop='unparsed')['text']
     assert line['failure']['image_id'] == line['last_observation']['image_id'] != ''
+
+
+@pytest.mark.parametrize(('last', 'cause', 'text'), [
+    (CUT_OFF, 'cut_off', 'cut off at the limit of 1024 tokens'),
+    (UNREADABLE, 'unparsable', 'no JSON')])
+def test_the_reply_at_which_the_episode_ended_decides(last, cause, text):
+    line = episode('plan', proposer=Proposer(CUT_OFF, R2, last), options={'on_unparsed': 'stop'})
+    assert failed(line, 'cut_off', 0, stop='unparsed')
+    line = episode('plan', proposer=Proposer(R2, last), options={'on_unparsed': 'stop'})
+    assert text in failed(line, cause, 1, stop='unparsed')['text']
+
+
+def test_a_reply_that_was_cut_off_and_read_all_the_same_is_counted_and_is_no_cause():
+    read = Proposal(ProposalStatus.PLANNED, (R2,), str(R2), cut_at=256)
+    line = episode('plan', proposer=Proposer(read, CUT_OFF), max_actions=4)
+    assert cause_of(line) == 'budget'
+    assert line['cut_off'] == [
+        ['proposal', '', 'planned', 0, 256], ['proposal', '', 'unparsed', 1, 1024],
+        ['proposal', '', 'planned', 2, 256], ['proposal', '', 'unparsed', 3, 1024]]
+    assert summarise_episodes([line])['cut_off'] == {
+        'replies': 4, 'cut': 4, 'unreadable': 2, 'limits': [256, 1024]}
+
+
+@pytest.mark.parametrize(('options', 'stop'), [
+    ({'on_unparsed': 'continue'}, 'no_plan'), ({'on_unparsed': 'stop'}, 'unparsed')])
+def test_answers_that_were_cut_off(options, stop):
+    line = episode(grounder=Cut(), options=options)
+    evidence = failed(line, 'cut_off', 0, stop=stop)
+    assert 'the limit of 64 tokens' in evidence['text']
+    assert line['cut_off'][0][2:] == ['unparsed', 0, 64]
+    counted = summarise_episodes([line])['cut_off']
+    assert counted['cut'] == counted['unreadable'] == counted['replies'] > 0
+    # One of them that has another reason takes it from the limit.
+    atom = evidence['answers'][0]['atom']
+    line = {**line, 'cut_off': [entry for entry in line['cut_off'] if entry[1] != atom]}
+    assert failure_of(line).cause is Cause.UNPARSABLE
+    assert failure_of({key: value for key, value in line.items() if key != 'cut_off'}).cause is (
+        Cause.UNPARSABLE), 'lines of earlier versions do not say'
 
 
 def test_what_the_line_tells_of_proposals():

@@ -259,7 +259,11 @@ def test_the_port_passes_on_that_a_reply_was_cut_off():
     planner = BackendVisualPlanner(TalkingBackend(lambda request: TextReply(PLAN[:20], True)))
     world = MemoryWorld()
     world.reset(spec_of())
-    assert 'cut off' in planner.propose(world.observe(), VisualTask(two_blocks(), 'plan')).message
+    proposal = planner.propose(world.observe(), VisualTask(two_blocks(), 'plan'))
+    assert 'cut off' in proposal.message
+    assert proposal.cut_at == BLOCKS.planning_prompt('plan', two_blocks()).max_tokens
+    assert visual_planner(world).propose(
+        world.observe(), VisualTask(two_blocks(), 'plan')).cut_at == 0
 
 
 def test_a_backend_that_cannot_plan_is_refused():

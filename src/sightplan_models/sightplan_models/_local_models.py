@@ -251,7 +251,7 @@ class LocalModel(ModelByKind):
             texts = self._engine.decode(prefix, suffixes, prompt.max_tokens, self._stop,
                                         groups, functools.partial(self._closed, opened), deadline)
             self._count(0, 0, sum(len(text.tokens) for text in texts))
-            return [self._reasoned(text, opened) for text in texts]
+            return [self._reasoned(text, prompt.max_tokens, opened) for text in texts]
         try:
             scores = self._engine.score(prefix, suffixes, groups, deadline)
         except DeadlineError as error:
@@ -279,7 +279,7 @@ class LocalModel(ModelByKind):
                 text = self._engine.generate(inputs, prompt.max_tokens, self._stop, groups,
                                              functools.partial(self._closed, opened), deadline)
                 self._count(0, 0, len(text.tokens))
-                replies.append(self._reasoned(text, opened))
+                replies.append(self._reasoned(text, prompt.max_tokens, opened))
             else:
                 scores = self._engine.score_whole([inputs], groups)
                 replies += self._replies(scores.masses, scores.top)
@@ -298,15 +298,17 @@ class LocalModel(ModelByKind):
         """Tokens whose probabilities are read: yes, no and, if it is offered, unknown."""
         return [*self._groups, *([self._unknown] if prompt.unknown and self._unknown else [])]
 
-    def _reasoned(self, text: Any, opened: str = '') -> Answer:
+    def _reasoned(self, text: Any, limit: int, opened: str = '') -> Answer:
         """A reply with reasons; its probabilities are those of the answer's first word.
 
-        ``opened``, the thought that the prompt has opened, is put before the text.
+        ``opened``, the thought that the prompt has opened, is put before the text. ``limit`` is
+        the most tokens that the reply was given.
         """
         pieces = (str(self._tokenizer.decode([token])) for token in text.tokens)
         place = answer_place([opened, *pieces])
         return _reply(opened + self._text(text.tokens),
-                      () if place is None else text.masses[place - 1])
+                      () if place is None else text.masses[place - 1],
+                      0 if text.finished else limit)
 
     def _closed(self, opened: str, tokens: list[int]) -> bool:
         """Whether the answer is complete: no more need be written."""
@@ -489,10 +491,10 @@ def _common(ids: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return first[:same]
 
 
-def _reply(text: str, chances: Sequence[float]) -> Answer:
+def _reply(text: str, chances: Sequence[float], cut_at: int = 0) -> Answer:
     """A reply with the probabilities of yes, no and, if it was offered, unknown; () for none."""
     yes, no, unknown = [*chances, None, None, None][:3]
-    return Answer(text, yes, no, unknown)
+    return Answer(text, yes, no, unknown, cut_at=cut_at)
 
 
 def _answer_ids(label: str, tokenizer: Any, size: int) -> tuple[tuple[int, ...], ...]:

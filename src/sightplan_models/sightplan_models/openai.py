@@ -445,10 +445,11 @@ class ServerChat(ChecksPictures, ModelByKind):
                 self._ask_all, prompts, wanted, found, deadline.keep_going), deadline,
                 f'{len(prompts)} questions')
         except SightplanError as error:
-            error.partial = [None if message is None else _reply(message, prompt.unknown)
+            error.partial = [None if message is None else _reply(message, prompt.unknown, limit)
                              for message in found]
             raise
-        return [_reply(message, prompt.unknown) for message in found if message is not None]
+        return [_reply(message, prompt.unknown, limit)
+                for message in found if message is not None]
 
     @answers(Generate)
     def generate(self, query: Generate, deadline: Deadline) -> TextReply:
@@ -951,22 +952,25 @@ class ServerChat(ChecksPictures, ModelByKind):
         return found
 
 
-def _reply(message: _Message, unknown: bool) -> Answer:
+def _reply(message: _Message, unknown: bool, limit: int) -> Answer:
     """The answer; ``unknown``: whether it was offered, so that it has a probability, too.
+
+    ``limit`` is the most tokens that it was given.
 
     Where neither yes nor no is among the likely first words ("The answer is no."), it has no
     probabilities. Where only one is, that of the other is bounded: by all that it may have, and by
     that of the one that is listed.
     """
     words, likely = _ANSWERS[:3 if unknown else 2], message.likely
+    cut_at = limit if message.truncated else 0
     if likely is None or not likely.lists(words[:2], _answer_word):
-        return Answer(message.text)
+        return Answer(message.text, cut_at=cut_at)
     p_yes, p_no, *rest = likely.chances(words, _answer_word)
     absent = likely.absent(words[:2], _answer_word)
     if absent:
         p_yes, p_no = min(p_yes, p_no) if 'yes' in absent else p_yes, (
             min(p_yes, p_no) if 'no' in absent else p_no)
-    return Answer(message.text, p_yes, p_no, rest[0] if rest else None, bool(absent))
+    return Answer(message.text, p_yes, p_no, rest[0] if rest else None, bool(absent), cut_at)
 
 
 def _answer_word(token: str) -> str:

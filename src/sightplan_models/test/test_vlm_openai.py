@@ -33,6 +33,7 @@ from sightplan import cli
 from sightplan.grounding import parse_yes_no
 from sightplan.model import (
     BARE,
+    Answer,
     Atom,
     BackendError,
     DeadlineError,
@@ -563,6 +564,15 @@ def test_a_server_without_stop_words(make: Any) -> None:
         replies = ask_all(make(server), questions(2, REASONING))
     assert [parse_yes_no(r.text) for r in replies] == [Verdict.NO] * 2
     assert len(server.bodies) == 3
+
+
+def test_an_answer_that_ran_into_its_limit_says_at_how_many_tokens(make: Any) -> None:
+    with FakeServer(in_turn(chat('<explanation>First, the', finish='length'))) as server:
+        (cut,) = ask_all(make(server), questions(1, REASONING))
+    assert cut.cut_at == REASONING.max_tokens and cut.verdict is Verdict.UNPARSED
+    assert Answer.from_json(cut.to_json()) == cut and cut.to_json()['cut_at'] == cut.cut_at
+    with FakeServer(in_turn(chat('Yes', finish='stop'))) as server:
+        assert ask_all(make(server), questions(1))[0].cut_at == 0
 
 
 def test_hidden_reasoning_that_eats_the_reply_is_named_with_the_remedy(make: Any) -> None:
@@ -1198,7 +1208,7 @@ def test_any_reply_is_read(choice: Any, usage: Any, reasoning: bool, unknown: bo
     why, _ = backend.chat._no_answer(whole)
     assert isinstance(why, str)
     said = backend.chat._read(whole, module._Dialect('max_tokens', 20), True, reasoning)
-    reply = module._reply(said, unknown)
+    reply = module._reply(said, unknown, 64)
     assert isinstance(reply.text, str)
     for fraction in (reply.p_yes, reply.p_no, reply.p_unknown):
         assert fraction is None or 0.0 <= fraction <= 1.0

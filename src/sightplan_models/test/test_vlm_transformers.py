@@ -337,6 +337,8 @@ def test_thoughts_that_the_prompt_opened_are_told_as_such(folder: Any, tmp_path:
     asked = request(prompt=replace(PROMPT, reasoning=True, max_tokens=3))
     replies = ask_all(backend, asked)
     assert all(reply.text.startswith('<think>\n') for reply in replies)
+    assert [reply.cut_at for reply in replies] == [3] * len(asked)
+    assert reasoned(backend, 'yes')[0].cut_at == 0
     assert replies == one_by_one(backend, asked)
     assert ask_one(backend, Generate('', ('Go.', picture()), 3)).text.startswith('<think>\n')
     reply, _ = reasoned(backend, 'in <answer>Yes or No</answer>', '<think>\n')
@@ -421,7 +423,7 @@ def reasoned(model: LocalModel, text: str, opened: str = '') -> tuple[Answer, li
     """The reply to a text, with masses that tell the place they come from."""
     tokens = model._tokenizer(text, add_special_tokens=False)['input_ids']
     masses = tuple((i / 1000, 0.5) for i in range(len(tokens)))
-    return (model._reasoned(Decoded(tuple(tokens), masses, True), opened),
+    return (model._reasoned(Decoded(tuple(tokens), masses, True), 64, opened),
             [model._tokenizer.decode([token]) for token in tokens])
 
 
@@ -453,7 +455,7 @@ def test_a_token_that_joins_tag_and_answer_has_no_probability(llava: LocalModel,
     monkeypatch.setattr(llava._tokenizer, 'decode',
                         lambda ids, **_: ''.join(words[i] for i in ids))
     decoded = Decoded((90, 91, 92), ((.1, .1), (.2, .2), (.3, .3)), True)
-    assert llava._reasoned(decoded) == Answer('<answer>yes</answer>', None, None)
+    assert llava._reasoned(decoded, 64) == Answer('<answer>yes</answer>', None, None)
 
 
 def test_writing_ends_at_the_closing_tag(llava: LocalModel) -> None:

@@ -283,6 +283,7 @@ def fill_answers(response: Any, answers: Sequence[Answer | None]) -> Any:
         setattr(response, name, [messages.probability_to_msg(
             None if one is None else getattr(one, name)) for one in answers])
     response.texts = ['' if one is None else text(one.text) for one in answers]
+    response.cut_at = [0 if one is None else one.cut_at for one in answers]
     return response
 
 
@@ -307,15 +308,15 @@ def partial_answers(response: Any, questions: Sequence[Question]) -> list[Answer
         InputError: unknown numbers, or not one answer per question.
     """
     fields = (response.verdicts, response.p_yes, response.p_no, response.texts,
-              response.p_unknown)
+              response.p_unknown, response.cut_at or [0] * len(questions))
     if any(len(field) != len(questions) for field in fields):
         raise InputError(f'{len(questions)} questions have {len(response.verdicts)} answers')
     return [None if verdict == 0 else
             messages.with_bound(Answer(
                 reply, messages.probability_from_msg(p_yes), messages.probability_from_msg(p_no),
-                messages.probability_from_msg(p_unknown),
+                messages.probability_from_msg(p_unknown), cut_at=int(cut_at),
                 verdict=messages.verdict_from_msg(verdict)))
-            for verdict, p_yes, p_no, reply, p_unknown in zip(*fields, strict=True)]
+            for verdict, p_yes, p_no, reply, p_unknown, cut_at in zip(*fields, strict=True)]
 
 
 def fill_targets(request: Any, targets: Sequence[Target], settings: PointerSettings | None = None,

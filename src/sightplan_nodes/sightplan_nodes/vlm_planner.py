@@ -12,7 +12,7 @@ from sightplan_interfaces.srv import ProposePlan
 from sightplan.model import param, user_path
 from sightplan.model.query import Model
 from sightplan.planning.visual import BackendVisualPlanner
-from sightplan.queries.generate import Generate
+from sightplan.queries.propose import Propose
 from sightplan.records import messages
 from sightplan.vlm.api import check_backend
 from sightplan_nodes import conversions, names
@@ -43,8 +43,8 @@ class VlmPlannerNode(BackendNode):
                          **node_arguments)
 
     def check_backend(self, name: str) -> None:
-        """Refuse a backend that cannot write text."""
-        check_backend(name, Generate)
+        """Refuse a backend that proposes no plans."""
+        check_backend(name, Propose)
 
     def use(self, backend: Model) -> BackendVisualPlanner:
         """Let the core's planner ask the backend."""

@@ -71,7 +71,7 @@ STAMPS = st.integers(0, 2**31 * 10**9 - 1)
 SECONDS = st.floats(0.0, 1e6)
 PROBABILITIES = st.none() | st.floats(0.0, 1.0)
 ANSWERS = st.builds(Answer, TEXTS, PROBABILITIES, PROBABILITIES, PROBABILITIES,
-                    verdict=st.sampled_from(Verdict))
+                    cut_at=st.integers(0, 2**20), verdict=st.sampled_from(Verdict))
 BOUNDED = st.builds(Answer, TEXTS, st.floats(0.0, 1.0), st.floats(0.0, 1.0), PROBABILITIES,
                     st.just(True), verdict=st.sampled_from(Verdict))
 QUESTIONS = st.builds(Question, ATOMS, TEXTS)

@@ -315,7 +315,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     'models': ('Models', 'model'),
     'predicates': ('Accuracy of each predicate', 'predicates'),
     'compounding': ('How errors add up', 'compounding'),
-    'failures': ('Why episodes fail', 'failures stops'),
+    'failures': ('Why episodes fail', 'failures cut_off stops'),
     'causes': ('What went wrong with samples', 'causes'),
     'calibration': ('Calibration', 'calibration'),
     'cost': ('Questions and time', 'cost'),

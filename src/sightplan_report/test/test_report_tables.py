@@ -532,6 +532,18 @@ def test_causes_and_stops(tmp_path):
     assert found['plan_done']['solved'] == 2
 
 
+def test_replies_that_ran_into_their_limit_of_tokens(tmp_path):
+    cut = [['enumeration', 'on a,b', 'unparsed', 0, 1024], ['enumeration', 'on b,a', 'no', 0, 512]]
+    failed = {**line(0, False)['failure'], 'cause': 'cut_off'}
+    write_run(tmp_path / 'a', [line(0, False, questions=8, cut_off=cut, failure=failed),
+                               line(1, questions=2)])
+    write_run(tmp_path / 'b', [line(n, questions=8) for n in range(2)], split='hard')
+    (row,) = rows(tmp_path, 'cut_off')
+    assert (row['cut'], row['unreadable'], row['fraction'], row['fraction_n']) == (2, 1, .2, 10)
+    assert (row['limits'], row['failed'], row['episodes']) == ('512, 1024', 1, 2)
+    assert row['fraction_low'] < .2 < row['fraction_high']
+
+
 def test_calibration_of_beliefs_and_answers(tmp_path):
     bins = [[0, 0.0, 0] for _ in range(20)]
     bins[0], bins[10], bins[19] = [5, .05, 1], [1, .51, 0], [4, 3.9, 4]

@@ -161,7 +161,7 @@ class BackendGrounder(Wrapper):
         """
         verdict = (reply.verdict if self._parse is parse_yes_no else self._parse(reply.text))
         if not rates_answer(reply.text, verdict):
-            return Answer(reply.text, verdict=verdict)
+            return Answer(reply.text, cut_at=reply.cut_at, verdict=verdict)
         return dataclasses.replace(reply, verdict=verdict)
 
     def _check_questions(self, questions: Sequence[Question]) -> None:
@@ -228,7 +228,8 @@ class BackendGrounder(Wrapper):
             self._last = key, reply
         said: Mapping[Atom, bool] = reader.read_scene(
             reply.text, [question.atom for question in questions], reply.truncated) or {}
-        return [Answer(reply.text, verdict=_VERDICTS[said.get(question.atom)])
+        cut_at = prompt.max_tokens if reply.truncated else 0
+        return [Answer(reply.text, cut_at=cut_at, verdict=_VERDICTS[said.get(question.atom)])
                 for question in questions]
 
 

@@ -21,12 +21,12 @@ Two ideas are behind the order.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sightplan.metrics.judgements import WRONG_ANSWER, says
+from sightplan.metrics.judgements import PROPOSAL, WRONG_ANSWER, says
 from sightplan.metrics.measures import scored, solved
 from sightplan.model import AskPurpose, FeedbackStatus, ProposalStatus, StopReason, Verdict
 from sightplan.model.reading import read_data
@@ -45,6 +45,7 @@ class Cause(enum.Enum):
     """Causes of failure; ``RULES`` says when each applies."""
 
     INFRASTRUCTURE = 'infrastructure'
+    CUT_OFF = 'cut_off'
     UNPARSABLE = 'unparsable'
     PRECONDITION_JUDGED_FALSE = 'precondition_judged_false'
     PRECONDITION_JUDGED_TRUE = 'precondition_judged_true'
@@ -135,6 +136,9 @@ def cause_of(line: Mapping[str, Any]) -> str | None:
 _Step = Mapping[str, Any]
 """A step: an entry of ``line['actions']``, with its ``index``."""
 
+_Reply = tuple[str, str, int]
+"""Purpose, atom and step of a reply, by which ``line['cut_off']`` knows it."""
+
 
 def _refused(step: _Step) -> bool:
     """Whether what was wanted could not be done: illegal, or no known action at all."""
@@ -168,10 +172,25 @@ class _Episode:
         self._starts = [*(plan['step'] for plan in line['plans']), *self._enumerated_at]
         self._plans = [(plan['step'], plan['length']) for plan in line['plans']
                        if plan['length'] is not None]
+        self._cut = {(purpose, atom, step): tokens for purpose, atom, answer, step, tokens
+                     in line.get('cut_off', ()) if answer == Verdict.UNPARSED.value}
         self.setback = self._last_setback()
 
     def ended(self, *reasons: StopReason) -> bool:
         return self.line['stop'] in {reason.value for reason in reasons}
+
+    def limits(self, replies: Iterable[_Reply]) -> list[int]:
+        """Limits of tokens that unreadable replies ran into.
+
+        Args:
+            replies: purpose, atom and step of each, as in ``judgements.CUT_REPLY``.
+
+        Returns:
+            the limits in ascending order, each once; [] unless every one of the replies was cut
+            off.
+        """
+        found = [self._cut.get(reply) for reply in replies]
+        return [] if None in found else sorted({tokens for tokens in found if tokens})
 
     def answers_now(self) -> list[Mapping[str, Any]]:
         """Return the wrong answers after the last step."""
@@ -203,8 +222,14 @@ class _Episode:
 
     def judged(self, cause: Cause, text: str, step: int | _Step | None,
                answers: Sequence[Mapping[str, Any]]) -> Failure:
-        """Return ``failure``, with cause ``UNPARSABLE`` where only unreadable answers decided."""
+        """Return ``failure``, with another cause where only unreadable answers decided.
+
+        It is ``CUT_OFF`` if all of them ran into a limit of tokens, else ``UNPARSABLE``.
+        """
         if answers and all(a['answer'] == Verdict.UNPARSED.value for a in answers):
+            if limits := self.limits(map(_reply_of, answers)):
+                return self.failure(Cause.CUT_OFF, f'{text} Every answer to this was cut off at '
+                                                   f'{_tokens(limits)}.', step, answers)
             return self.failure(Cause.UNPARSABLE, f'{text} No answer to this could be read.',
                                 step, answers)
         return self.failure(cause, text, step, answers)
@@ -308,6 +333,14 @@ class _Episode:
         return length
 
 
+def _reply_of(answer: Mapping[str, Any]) -> _Reply:
+    return answer['purpose'], answer['atom'], answer['step']
+
+
+def _tokens(limits: Sequence[int]) -> str:
+    return f'the limit of {" or ".join(map(str, limits))} tokens'
+
+
 def _cause_of_belief(answers: Sequence[Mapping[str, Any]]) -> Cause:
     """Return the cause of a wrong belief, by the purpose of the first wrong answer."""
     return (Cause.EFFECT_MISREAD if answers[0]['purpose'] == AskPurpose.EFFECT.value
@@ -339,6 +372,26 @@ def _infrastructure(episode: _Episode) -> Failure | None:
     reason = episode.line['error'] or episode.line['message'] or 'it was not scored'
     return episode.failure(Cause.INFRASTRUCTURE, f'The episode says nothing about the method: '
                                                  f'{reason}')
+
+
+def _cut_off(episode: _Episode) -> Failure | None:
+    if episode.ended(StopReason.UNPARSED):
+        answers = [answer for answer in episode.answers_now()
+                   if answer['answer'] == Verdict.UNPARSED.value]
+        limits = episode.limits(map(_reply_of, answers) if answers else
+                                [(PROPOSAL, '', episode.used)])
+        return None if not limits else episode.failure(
+            Cause.CUT_OFF, f'The episode ended at a reply that was cut off at {_tokens(limits)} '
+            'before it said anything that can be read.', None, answers)
+    lost = episode.steps[-REPEATED:]
+    if not (episode.ended(StopReason.BUDGET) and len(lost) == REPEATED
+            and all(_unreadable(step) for step in lost)):
+        return None
+    limits = episode.limits((PROPOSAL, '', step['index']) for step in lost)
+    count = sum(bool(episode.limits([(PROPOSAL, '', step['index'])])) for step in episode.steps)
+    return None if not limits else episode.failure(
+        Cause.CUT_OFF, f'{count} of {len(episode.steps)} steps were lost to replies that were cut '
+        f'off at {_tokens(limits)}, the last ones, too.', lost[-1])
 
 
 def _unparsable(episode: _Episode) -> Failure | None:
@@ -491,6 +544,7 @@ _FALSE_POSITIVE = _setback_is(Cause.EFFECT_MISREAD, *_STUCK)
 
 _FINDERS: Mapping[str, Callable[[_Episode], Failure | None]] = {
     'infrastructure': _infrastructure,
+    'cut_off': _cut_off,
     'unparsable': _unparsable,
     'withheld_legal_action': _setback_is(Cause.PRECONDITION_JUDGED_FALSE, *_STUCK),
     'tried_illegal_action': _setback_is(Cause.PRECONDITION_JUDGED_TRUE, StopReason.BUDGET,

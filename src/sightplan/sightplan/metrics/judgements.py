@@ -30,6 +30,12 @@ _GRAVITY = ('true_negative', 'true_positive', 'false_negative', 'false_positive'
 WRONG_ANSWER = ('purpose', 'atom', 'answer', 'step', 'image_id', 'stamp_ns', 'truth')
 """Fields of a wrong answer in the order in which a line of results lists them."""
 
+CUT_REPLY = ('purpose', 'atom', 'answer', 'step', 'tokens')
+"""Fields of a reply that ran into its limit of tokens, in the order in which a line lists them."""
+
+PROPOSAL = 'proposal'
+"""Purpose, in ``CUT_REPLY``, of the reply of a model that plans."""
+
 BELIEF = 'belief'
 """Purpose, in a line of results, of what was believed without an answer."""
 

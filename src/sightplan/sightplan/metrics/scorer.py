@@ -17,6 +17,7 @@ from sightplan.metrics.episodes import episode_measures
 from sightplan.metrics.failures import failure_of
 from sightplan.metrics.judgements import (
     CHECKS,
+    PROPOSAL,
     WRONG_ANSWER,
     Judgements,
 )
@@ -116,6 +117,9 @@ class EpisodeScorer:
         provided, ``privileged_facts`` how many came with all observations. ``proposals`` counts
         the replies of a planning model by status; ``usage`` is what the models cost, None where
         nobody counted.
+        ``cut_off`` lists the replies that ran into their limit of tokens, see
+        ``judgements.CUT_REPLY``: purpose (``PROPOSAL`` for a planning model's), atom, what was
+        read all the same (``unparsed`` for nothing), number of actions before, and the limit.
         ``details`` are what the suite keeps of the way, and what a ``DetailSource`` adds.
         ``failure`` says why an episode that is not solved failed, see ``metrics.failures``.
         ``beliefs`` are the probabilities that were believed at each step and at the end, counted
@@ -219,7 +223,7 @@ class _Line(EventHandler):
             'wrong': [],
             'enumerations': [],
             'enumerated_at': [],
-            'proposals': {}, 'repaired': 0, 'unreadable': [],
+            'proposals': {}, 'repaired': 0, 'unreadable': [], 'cut_off': [],
             'prompts': {},
             'usage': None,
             'checks': {},
@@ -252,6 +256,8 @@ class _Line(EventHandler):
         line['model'] = proposal.model or line['model']
         line['proposals'][status] = line['proposals'].get(status, 0) + 1
         line['repaired'] += proposal.repaired
+        if proposal.cut_at:
+            line['cut_off'].append([PROPOSAL, '', status, line['steps'], proposal.cut_at])
         self._named, self._reply = proposal.named, status
         if self._details is not None and proposal.text:
             self._replies.append((line['steps'], proposal.text))
@@ -268,6 +274,11 @@ class _Line(EventHandler):
         line = self._line
         line['questions'] += len(event.questions)
         line['model'] = event.model or line['model']
+        line['cut_off'] += [
+            [event.purpose.value, str(question.atom), answer.verdict.value, line['steps'],
+             answer.cut_at]
+            for question, answer in zip(event.questions, event.answers, strict=False)
+            if answer.cut_at]
         if self._then.state is None:
             return
         table = line['predicates'].setdefault(event.purpose.value, {})

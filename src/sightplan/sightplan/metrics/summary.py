@@ -12,7 +12,7 @@ import numpy as np
 from sightplan.metrics.calibration import Reliability, reliability_of_sums
 from sightplan.metrics.failures import Cause, cause_of, without_truth
 from sightplan.metrics.intervals import mean_sem, sem
-from sightplan.metrics.judgements import CHECKS
+from sightplan.metrics.judgements import CHECKS, CUT_REPLY
 from sightplan.metrics.measures import (
     known_mean,
     known_sum,
@@ -22,7 +22,7 @@ from sightplan.metrics.measures import (
     solved_of,
 )
 from sightplan.metrics.scorer import COUNTS
-from sightplan.model import AskPurpose, Usage
+from sightplan.model import AskPurpose, Usage, Verdict
 
 _STEPS = ('steps', 'executed', 'rejected', 'withheld', 'withheld_true_positive', 'invalid')
 
@@ -53,7 +53,8 @@ def summarise_episodes(lines: _Lines) -> dict[str, Any]:
         * ``enumerations``: how many, how many without any error, mean accuracy of the first one;
         * ``executable``: fraction of the actions that were decided on and not withheld
           which the world carried out (None without any); ``actions``, ``checks``;
-        * ``proposals`` of a model that plans, by status, and ``repaired``; ``prompts`` that were
+        * ``proposals`` of a model that plans, by status, and ``repaired``; ``cut_off``, see
+          ``cut_replies``; ``prompts`` that were
           used, and how often; ``usage`` of models over all episodes, None where nobody counted;
         * ``failures``: ``episodes`` that failed (not solved, or errors), ``causes``, the count of
           each (see ``metrics.failures``), and ``fractions`` of the failed episodes;
@@ -94,7 +95,7 @@ def _answers_and_actions(known: _Lines, lines: _Lines) -> dict[str, Any]:
         'executable': _ratio(steps['executed'],
                              steps['executed'] + steps['rejected'] + steps['invalid']),
         'proposals': _sums(line['proposals'] for line in known),
-        'repaired': sum(line['repaired'] for line in known),
+        'repaired': sum(line['repaired'] for line in known), 'cut_off': cut_replies(known),
         'prompts': _sums(line['prompts'] for line in lines), 'usage': _usage(lines),
         'failures': failure_counts(lines),
         'checks': {
@@ -154,6 +155,23 @@ def failure_counts(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     failed = found.total()
     return {'episodes': failed, 'causes': counts,
             'fractions': {cause: count / failed for cause, count in counts.items()}}
+
+
+def cut_replies(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Count the replies that ran into their limit of tokens.
+
+    Returns:
+        ``replies``: number of answers and proposals; ``cut``: of these, those that were cut off;
+        ``unreadable``: of these, those of which nothing could be read; ``limits``: the limits of
+        tokens that they ran into, in ascending order.
+    """
+    held = list(lines)
+    cut = [dict(zip(CUT_REPLY, entry, strict=True)) for line in held
+           for entry in line.get('cut_off', ())]
+    return {'replies': sum(line['questions'] + sum(line['proposals'].values()) for line in held),
+            'cut': len(cut),
+            'unreadable': sum(entry['answer'] == Verdict.UNPARSED.value for entry in cut),
+            'limits': sorted({entry['tokens'] for entry in cut})}
 
 
 def belief_reliability(lines: Iterable[Mapping[str, Any]], resamples: int = 1000,

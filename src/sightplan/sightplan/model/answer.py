@@ -26,6 +26,7 @@ class Answer(Reply):
         bounded: whether the smaller of ``p_yes`` and ``p_no`` is only the most that it may be,
             because the model's server does not list that word. P(yes) among yes and no then lies
             between ``p_yes / (p_yes + p_no)`` and the nearer one of 0 and 1.
+        cut_at: limit of tokens at which the reply was cut off; 0: it was not cut off.
         verdict: what the text says; read from it by ``parse_yes_no`` unless it is given.
     """
 
@@ -34,6 +35,7 @@ class Answer(Reply):
     p_no: float | None = None
     p_unknown: float | None = None
     bounded: bool = False
+    cut_at: int = 0
     verdict: Verdict = field(default=cast(Verdict, None), kw_only=True)
 
     def __post_init__(self) -> None:

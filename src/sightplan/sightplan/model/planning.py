@@ -125,6 +125,7 @@ class Proposal:
         model: exact name of the model that answered.
         prompt_sha256: hash of the prompt files, first 12 hex digits.
         seconds: wall-clock time of the call [s].
+        cut_at: limit of tokens at which the reply was cut off; 0: it was not cut off.
     """
 
     status: ProposalStatus
@@ -137,3 +138,4 @@ class Proposal:
     model: str = ''
     prompt_sha256: str = ''
     seconds: float = 0.0
+    cut_at: int = 0

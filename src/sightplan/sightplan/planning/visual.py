@@ -29,10 +29,10 @@ from sightplan.model import (
     ProposalStatus,
     VisualTask,
 )
-from sightplan.model.query import Model, ask_one, can_ask
+from sightplan.model.query import Model, ask_one, can_ask, traits_of
 from sightplan.model.reply_text import after_thoughts, refuses
-from sightplan.queries.generate import Generate
 from sightplan.queries.literals import find_literals
+from sightplan.queries.propose import Propose
 from sightplan.vlm.api import ModelUser
 
 MAX_CHARS = 100_000
@@ -63,7 +63,7 @@ class BackendVisualPlanner(ModelUser):
 
     def __init__(self, model: Model, domain: Domain | None = None,
                  prompts: Path | None = None) -> None:
-        if not can_ask(model, Generate):
+        if not can_ask(model, Propose):
             raise InputError(f'{model.name} answers yes/no questions only, it cannot plan; '
                              f'choose a backend that can')
         super().__init__(model)
@@ -84,28 +84,36 @@ class BackendVisualPlanner(ModelUser):
                                         observation.privileged_facts, task.stops_at_goal,
                                         task.goal is not None, observation.image is None)
         marks, own = domain.part('marks'), domain.part('proposals')
-        parts = prompt.parts(_scene(observation, marks, _ACTIVE),
-                             [_scene(past, marks, _PAST) for past in task.past],
-                             None if task.goal is None else _scene(task.goal, marks, _GOAL))
+        looks = traits_of(self._model).pixels
+        parts = prompt.parts(_scene(observation, marks, _ACTIVE, looks),
+                             [_scene(past, marks, _PAST, looks) for past in task.past],
+                             None if task.goal is None else _scene(task.goal, marks, _GOAL, looks))
         if self._known is None or self._known[0] != problem:
             self._known = problem, domain.model(problem)
-        reply = ask_one(self._model, Generate(prompt.system, parts, prompt.max_tokens), timeout_s)
+        reply = ask_one(self._model, Propose(
+            prompt.system, parts, prompt.max_tokens, task=task, stamp_ns=observation.stamp_ns,
+            single=prompt.single, reasoning=prompt.reasoning), timeout_s)
         if own is not None and prompt.single:
             proposal: Proposal = own.read_proposal(reply.text[:MAX_CHARS], prompt, self._known[1],
                                          reply.truncated)
         else:
             proposal = read_proposal(reply.text, prompt, domain.prompts.actions, self._known[1],
                                      reply.truncated)
-        return dataclasses.replace(proposal, model=self.model, prompt_sha256=prompt.sha256)
+        return dataclasses.replace(proposal, model=self.model, prompt_sha256=prompt.sha256,
+                                   cut_at=prompt.max_tokens if reply.truncated else 0)
 
 
-def _scene(observation: Observation, marks: Any, what: str) -> Scene:
+def _scene(observation: Observation, marks: Any, what: str, looks: bool) -> Scene:
     """Return the observation's text or picture, marked if the domain has marks, for a model.
 
+    A model that looks at nothing (not ``looks``) is shown '' where there is neither.
+
     Raises:
-        InputError: the observation has neither image nor text.
+        InputError: the observation has neither image nor text, and the model looks at it.
     """
     if observation.image is None:
+        if observation.text is None and not looks:
+            return ''
         if observation.text is None:
             raise InputError('a model that plans must be shown something; this observation has '
                              'neither image nor text')

@@ -7,8 +7,9 @@ from sightplan.queries.detect import Detect, Detection, DetectReply
 from sightplan.queries.generate import Generate, TextReply
 from sightplan.queries.instances import DetectInstances
 from sightplan.queries.locate import Locate, LocateReply
+from sightplan.queries.propose import Propose
 from sightplan.queries.yes_no import YesNo, answered, yes_no_queries
 
 __all__ = ['Answer', 'Check', 'ChoiceReply', 'Choose', 'Detect', 'DetectInstances', 'DetectReply',
-           'Detection', 'Generate', 'Locate', 'LocateReply', 'TextReply', 'YesNo',
+           'Detection', 'Generate', 'Locate', 'LocateReply', 'Propose', 'TextReply', 'YesNo',
            'answered', 'yes_no_queries']

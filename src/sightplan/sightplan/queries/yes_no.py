@@ -79,7 +79,7 @@ class YesNo(Query[Answer]):
         parts = (prompt.before_image, shown, prompt.after_image, prompt.ask(self.question.text))
         return Chat(Generate(prompt.system, tuple(
             part for part in parts if not isinstance(part, str) or part), prompt.max_tokens),
-            _read)
+            functools.partial(_read, max_tokens=prompt.max_tokens))
 
     def true_reply(self, truth: Any) -> Answer:
         """Whether the atom holds in the true state at the time of the observation."""
@@ -144,8 +144,8 @@ def answered(observation: Observation, questions: Sequence[Question], answers: S
                  memory)
 
 
-def _read(reply: TextReply) -> Answer:
-    return Answer(reply.text)
+def _read(reply: TextReply, max_tokens: int) -> Answer:
+    return Answer(reply.text, cut_at=max_tokens if reply.truncated else 0)
 
 
 @functools.lru_cache(maxsize=64)

@@ -23,7 +23,7 @@ from sightplan.domains.problem_keys import problem_key
 from sightplan.model import InputError, Problem, excerpt
 from sightplan.model.ports import Shown
 from sightplan.model.query import Model, can_ask, traits_of
-from sightplan.queries import Detect, Generate, YesNo
+from sightplan.queries import Detect, Generate, Propose, YesNo
 from sightplan.runs import rules
 from sightplan.runs.problem_folders import splits_of
 from sightplan.runs.settings import RunSettings
@@ -112,7 +112,7 @@ def check_model(settings: RunSettings, model: Model | None = None) -> None:
     if needs_grounder(method) and not reading and not reads_instruction(method):
         check_backend(settings.backend, YesNo, model)
     if needs_visual_planner(method):
-        check_backend(settings.backend, Generate, model)
+        check_backend(settings.backend, Propose, model)
 
 
 def warn_of_learned_problems(settings: RunSettings, pairs: Iterable[tuple[str, Problem]]) -> None:

@@ -13,7 +13,7 @@ from sightplan.domains import Domain, load_domain
 from sightplan.grounding import PARSERS
 from sightplan.model import InputError, Privileged, check_settings, param, user_path
 from sightplan.model.redaction import holds_secret, without_secrets
-from sightplan.queries.generate import Generate
+from sightplan.queries.propose import Propose
 from sightplan.records import bag_policy
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
@@ -144,7 +144,7 @@ def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:
             for a method that lets the model plan.
     """
     if needs_visual_planner(settings.method):
-        check_backend(settings.backend, Generate)
+        check_backend(settings.backend, Propose)
     return resolved_options(settings.backend, settings.backend_options, settings.seed,
                             asks_for_reasons(settings.method, settings.domain),
                             load_domain(settings.domain))

@@ -27,13 +27,14 @@ from sightplan.model.query import (
     start_episode,
     traits_of,
 )
-from sightplan.queries import Check, Choose, Detect, Generate, Locate, YesNo
+from sightplan.queries import Check, Choose, Detect, Generate, Locate, Propose, YesNo
 
 _LOG = logging.getLogger(__name__)
 GROUP = 'sightplan.backends'
 """Entry points of other packages' backends."""
 
-_CANNOT = {YesNo: 'answers no yes/no questions', Generate: 'cannot plan',
+_CANNOT = {YesNo: 'answers no yes/no questions', Generate: 'writes no text',
+           Propose: 'cannot plan',
            Locate: 'cannot point at things', Detect: 'cannot find all things in a picture',
            Choose: 'cannot choose among options', Check: 'cannot check places'}
 """Kind of query to the words that say that a model does not answer it."""

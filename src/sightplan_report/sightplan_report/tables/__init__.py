@@ -5,7 +5,7 @@ from __future__ import annotations
 from sightplan_report.lines import EPISODE, SAMPLE
 from sightplan_report.results import Results
 from sightplan_report.tables.answers import calibration, compounding_table
-from sightplan_report.tables.effort import causes, cost, failures, stops
+from sightplan_report.tables.effort import causes, cost, cut_off, failures, stops
 from sightplan_report.tables.measures import measures, of_suites
 from sightplan_report.tables.model import Column, Kind, Table
 from sightplan_report.tables.pairs import paired
@@ -27,10 +27,10 @@ def make_tables(results: Results) -> tuple[Table, ...]:
     """All tables that have at least one row, in the order in which they are read.
 
     Names are stable: ``success``, ``figure5``, ``model_table``, ``models``, ``predicates``,
-    ``predicates_<domain>``, ``compounding``, ``failures``, ``causes``, ``stops``, ``calibration``,
-    ``calibration_error``, ``cost``, ``paired``, ``sample_scores``, ``paired_samples``,
-    ``wrong_samples``, ``measures``, ``suite_<name>_<table>`` (what
-    suites add), ``runs``.
+    ``predicates_<domain>``, ``compounding``, ``failures``, ``causes``, ``cut_off``, ``stops``,
+    ``calibration``, ``calibration_error``, ``cost``, ``paired``, ``sample_scores``,
+    ``paired_samples``, ``wrong_samples``, ``measures``, ``suite_<name>_<table>`` (what suites
+    add), ``runs``.
 
     Raises:
         InputError: a suite's own tables cannot be made.
@@ -38,7 +38,8 @@ def make_tables(results: Results) -> tuple[Table, ...]:
     episodes, samples = results.of_kind(EPISODE), results.of_kind(SAMPLE)
     made = (success(episodes), figure5(episodes), model_table(episodes), models(episodes),
             *predicate_tables(episodes), predicates(episodes), compounding_table(episodes),
-            failures(episodes), causes(samples), stops(episodes), *calibration(episodes),
-            cost(episodes), paired(episodes), sample_scores(samples), paired_samples(samples),
-            wrong_samples(samples), measures(results), *of_suites(results), runs(results))
+            failures(episodes), causes(samples), cut_off(episodes), stops(episodes),
+            *calibration(episodes), cost(episodes), paired(episodes), sample_scores(samples),
+            paired_samples(samples), wrong_samples(samples), measures(results),
+            *of_suites(results), runs(results))
     return tuple(table for table in made if table.rows)

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from statistics import fmean, median
 from typing import Any
 
-from sightplan.metrics import cause_of, measures
-from sightplan.metrics.intervals import fraction_of
+from sightplan.metrics import Cause, cause_of, measures
+from sightplan.metrics.intervals import fraction_of, fraction_of_counts
+from sightplan.metrics.summary import cut_replies
 from sightplan.runs.summary import causes_of
 from sightplan_report.results import Line, Results
 from sightplan_report.tables.common import ALL, fraction_cells, group_cells, parts_of, unscored
@@ -43,6 +44,26 @@ def causes(results: Results) -> Table:
                                [line.get('cause') == cause for line in scored],
                                [line['cluster'] for line in scored]))}
     return make('causes', rows())
+
+
+def cut_off(results: Results) -> Table:
+    """Replies that ran into their limit of tokens, and the episodes that failed by that."""
+    def rows() -> Iterator[dict[str, Any]]:
+        for group in results.groups:
+            for split, lines in parts_of(group, results.splits):
+                scored = [line for line in lines if measures.scored(line)]
+                found = cut_replies(scored)
+                if not found['cut']:
+                    continue
+                each = [(line['cluster'], one['cut'], one['replies']) for line in scored
+                        for one in [cut_replies([line])]]
+                failed = sum(cause_of(line) == Cause.CUT_OFF.value for line in scored)
+                yield {**group_cells(group), 'split': split,
+                       **fraction_cells('fraction', fraction_of_counts(each)),
+                       'cut': found['cut'], 'unreadable': found['unreadable'],
+                       'limits': ', '.join(map(str, found['limits'])),
+                       'failed': failed, 'episodes': len(scored)}
+    return make('cut_off', rows())
 
 
 def stops(results: Results) -> Table:
