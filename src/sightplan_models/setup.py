@@ -44,6 +44,7 @@ setup(
             'noisy_critic = sightplan_models.noisy_critic',
             'noisy_locator = sightplan_models.noisy_locator',
             'noisy_oracle = sightplan_models.noisy_oracle',
+            'noisy_planner = sightplan_models.noisy_planner',
             'noisy_reader = sightplan_models.noisy_reader',
             'openai = sightplan_models.openai',
             'replay = sightplan_models.replay',

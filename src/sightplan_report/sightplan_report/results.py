@@ -305,7 +305,9 @@ _OF_TABLES = re.compile(
     # "NAME/plain hard, ...", "NAME/as asked, ..."; a table of one's own: "NAME@HASH, ..."
     r'noisy_oracle\(([^/@,]*?)(?:/(?:plain|cot|as asked)|@\w+|(?= \w+,)|,|\))'
     r'|noisy_reader\((.*?) (?:2d|3d|text|auto)?(?:,|\))'
-    r'|noisy_locator\(([^/,]+)/|noisy_critic\(([^,]+),')
+    r'|noisy_locator\(([^/,]+)/|noisy_critic\(([^,]+),'
+    # "NAME, ...", "NAME hard, ..."; a table of one's own: "NAME@HASH, ..."
+    r'|noisy_planner\(([^@,]*?)(?: (?:simple|medium|hard))?(?:@\w+)?,')
 """Models that stand for another one's published rates; the first group holds that one's name."""
 
 

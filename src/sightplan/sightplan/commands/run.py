@@ -126,13 +126,19 @@ def settings_from(arguments: RunArguments) -> RunSettings:
     Raises:
         InputError: an option cannot be read, or contradicts the protocol; names it.
     """
-    from sightplan.agent import answerer_settings, policy_settings
+    from sightplan.agent import (
+        answerer_settings,
+        method_names,
+        needs_visual_planner,
+        policy_settings,
+    )
     from sightplan.runs.protocols import apply
     from sightplan.runs.suite_finding import sample_suite
     from sightplan.runs.suite_rules import ALL_SAMPLES
     from sightplan.vlm.api import backend_settings
     values = {f.name: getattr(arguments, f.name) for f in settings_fields(RunSettings)}
-    values['backend'] = (backend_with(arguments.table, arguments.backend)
+    plans = values['method'] in method_names() and needs_visual_planner(values['method'])
+    values['backend'] = (backend_with(arguments.table, arguments.backend, plans)
                          or RunSettings().backend)
     domain = values.pop('domain')
     pairs = list(arguments.backend_option)

@@ -8,8 +8,9 @@ from sightplan.commands.flags import argument, option
 from sightplan.domains import domain_names, domain_reference
 from sightplan.model import InputError
 
-OF_TABLES = 'noisy_oracle'
-"""The backend that ``--table`` is short for: it answers by a table of error rates."""
+OF_TABLES, PLANS_BY_TABLES = 'noisy_oracle', 'noisy_planner'
+"""The backends that ``--table`` is short for, for methods that ask questions, and for those whose
+model plans: they answer, and plan, by a table of error rates."""
 
 
 def domain_flag(description: str = '', *, optional: bool = False, positional: bool = False,
@@ -51,26 +52,29 @@ def settings_flag(of: str, group: str = '') -> Any:
 
 def table_flag(group: str = '') -> Any:
     """Declare ``--table``, which is short for the backend that answers by tables."""
-    return option(None, f'short for --backend {OF_TABLES} --backend-option table=NAME: "perfect", '
-                  'a model such as gpt-4.1, or the path of a .json or .yaml file of rates, such '
-                  'as rates: {default: {p_yes_true: 0.9, p_yes_false: 0.1}} (entries are '
+    return option(None, f'short for --backend {OF_TABLES} ({PLANS_BY_TABLES} where the model '
+                  'plans itself) --backend-option table=NAME: "perfect", a model such as gpt-4.1, '
+                  'or the path of a .json or .yaml file of rates, such as '
+                  'rates: {default: {p_yes_true: 0.9, p_yes_false: 0.1}} (entries are '
                   'predicates; default stands for all others)',
                   metavar='NAME', group=group)
 
 
-def backend_with(table: str | None, backend: str | None) -> str | None:
+def backend_with(table: str | None, backend: str | None, plans: bool = False) -> str | None:
     """The backend that is meant.
 
     Args:
         table: value of ``--table``; None: not given.
         backend: value of ``--backend``; None: not given.
+        plans: whether the model of the run's method plans itself.
 
     Raises:
         InputError: they do not go together.
     """
     if table is None:
         return backend
-    if backend not in (None, OF_TABLES):
-        raise InputError(f'--table is for --backend {OF_TABLES}, not {backend}; leave one of the '
+    meant = PLANS_BY_TABLES if plans else OF_TABLES
+    if backend not in (None, meant):
+        raise InputError(f'--table is for --backend {meant}, not {backend}; leave one of the '
                          'two out')
-    return OF_TABLES
+    return meant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +99,11 @@ class PublishedNumbers:
     def models(self) -> tuple[str, ...]:
         """The models that the paper has numbers of, as it calls them, in the order of the file."""
         return tuple(dict.fromkeys(row.model for row in self._rows))
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Other names of models, in lower case, to the paper's names in lower case."""
+        return self._file.aliases
 
     def model_name(self, model: str) -> str | None:
         """Return the paper's name of a model, None if the paper has no number for it.

@@ -27,6 +27,7 @@ from pydantic import Field, model_validator
 
 from sightplan.agent import (
     answerer_class,
+    method_names,
     needs_grounder,
     needs_model,
     needs_visual_planner,
@@ -70,8 +71,6 @@ _OF_PROBLEMS = ('protocol', 'split', 'problems', 'max_actions', 'stop_at_goal', 
 _WORDS = (('no', 'yes'), ('off', 'on'))
 """Words that YAML reads as false and true."""
 _DISJOINT_SEED = 1_000_000
-_OF_TABLES = 'noisy_oracle'
-"""The backend that ``table`` is short for."""
 _FOLDER_NAME = re.compile(r'\w[\w.-]*')
 
 Fields = dict[str, Any]
@@ -415,9 +414,17 @@ def _check_names(fields: Fields, source: str) -> None:
                              f'as a text, in quotes')
 
 
+def _of_tables(fields: Fields) -> str:
+    """The backend that ``table`` is short for in a cell."""
+    method = fields.get('method', RunSettings().method)
+    plans = method in method_names() and needs_visual_planner(method)
+    return 'noisy_planner' if plans else 'noisy_oracle'
+
+
 def _words(fields: Fields) -> dict[str, tuple[str, str]]:
     """The settings that choose between words which YAML makes false and true, with the words."""
-    backend = _OF_TABLES if 'table' in fields else fields.get('backend', RunSettings().backend)
+    backend = _of_tables(fields) if 'table' in fields else fields.get(
+        'backend', RunSettings().backend)
     kinds: dict[str, type] = {'': RunSettings}
     with suppress(InputError):  # what is unknown is named where the cell is made
         kinds['backend_options.'] = type(backend_settings(backend))
@@ -496,10 +503,11 @@ def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, _Recipe], where:
     method = fields.get('method', RunSettings().method)
     try:
         if table is not None:
-            if (backend := fields.get('backend', _OF_TABLES)) != _OF_TABLES:
-                raise InputError(f'table: {excerpt(table)} is short for backend {_OF_TABLES}, but '
+            of_tables = _of_tables(fields)
+            if (backend := fields.get('backend', of_tables)) != of_tables:
+                raise InputError(f'table: {excerpt(table)} is short for backend {of_tables}, but '
                                  f'backend is {backend!r}; leave one of the two out')
-            fields |= {'backend': _OF_TABLES, 'backend_options.table': str(table)}
+            fields |= {'backend': of_tables, 'backend_options.table': str(table)}
         if refused := [key for key in _NOT_SWEPT if key in fields]:
             raise InputError(f'{refused[0]}: is not for sweeps, which have their own directory '
                              f'(--out) and go on where they were; leave it out')
