@@ -311,8 +311,8 @@ def _sample_gallery(results: Results) -> list[dict[str, str]]:
 _PLACES: Mapping[str, tuple[str, str]] = {
     # key of a section: title, what its tables are called (the beginning of their names)
     'errors': ('What is not scored', ''),
-    'success': ('Success', 'success figure5'),
-    'models': ('Models', 'model'),
+    'success': ('Success', 'success figure5 chains_of_thought'),
+    'models': ('Models', 'model ranking'),
     'predicates': ('Accuracy of each predicate', 'predicates'),
     'compounding': ('How errors add up', 'compounding'),
     'failures': ('Why episodes fail', 'failures cut_off stops'),
