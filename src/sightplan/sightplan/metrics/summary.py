@@ -168,7 +168,8 @@ def cut_replies(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     held = list(lines)
     cut = [dict(zip(CUT_REPLY, entry, strict=True)) for line in held
            for entry in line.get('cut_off', ())]
-    return {'replies': sum(line['questions'] + sum(line['proposals'].values()) for line in held),
+    return {'replies': sum((line['questions'] or 0) + sum((line['proposals'] or {}).values())
+                           for line in held),
             'cut': len(cut),
             'unreadable': sum(entry['answer'] == Verdict.UNPARSED.value for entry in cut),
             'limits': sorted({entry['tokens'] for entry in cut})}
