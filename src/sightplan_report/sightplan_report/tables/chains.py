@@ -15,6 +15,7 @@ from sightplan_report.results import Group, Results
 from sightplan_report.tables.common import ALL, group_cells, published, unlike_published
 from sightplan_report.tables.model import Table, make
 from sightplan_report.tables.pairs import difference
+from sightplan_report.tables.scores import compared
 
 _WITH_REASONS = '_cot'
 _DIFFERENCE, _PAPERS_MODELS = 'reasons_difference', 'mean of sixteen'
@@ -81,7 +82,8 @@ def _row(pairs: Sequence[_Pair], splits: Sequence[str]) -> dict[str, Any]:
              if a is not None and b is not None and c is not None and d is not None]
     if len(known) == len(theirs):
         cells |= _difference('same_', known)
-    return cells | _printed(pairs, splits)
+    return cells | _printed(pairs, splits) | compared(
+        (group, split) for pair in pairs for group in pair for split in splits)
 
 
 def _difference(prefix: str, numbers: Sequence[tuple[float, ...]]) -> dict[str, float | None]:

@@ -15,12 +15,14 @@ from sightplan_report.grouping import grouped
 from sightplan_report.results import Group, Results
 from sightplan_report.tables.common import published
 from sightplan_report.tables.model import Table, make
+from sightplan_report.tables.scores import compared
 
 _METHODS = ('plan', 'ground')
 """The methods by which the paper ranks models: one whose model plans, one whose model answers."""
 _SELECTED = 5
 _RESAMPLES, _SEED = 1000, 0
 _OPEN = 'open_weights'
+_WITH_PAPER = 'ours and the paper'
 
 _Cell = tuple[str, str, str]
 """Method, domain and split."""
@@ -40,6 +42,7 @@ class _Ranking:
         selectable: (models,) whether a model is open, so that it can be selected.
         problems: number of problems that were resampled, over all domains and splits.
         left_out: models that lack a cell, or have it twice.
+        parts: the groups and splits that the success is of.
     """
 
     models: tuple[str, ...]
@@ -50,6 +53,7 @@ class _Ranking:
     selectable: NDArray[np.bool_]
     problems: int
     left_out: tuple[str, ...]
+    parts: tuple[tuple[Group, str], ...]
 
 
 def ranking(results: Results) -> tuple[Table, Table]:
@@ -93,7 +97,8 @@ def _ranking(results: Results) -> _Ranking | None:
                   for cell in cells], axis=1),
         np.stack([_means(tables[cell], drawn[cell[1:]]) for cell in cells], axis=2),
         paper, np.array([_is_open(own[cells[0]][0], model) for model, own in whole.items()]),
-        sum(map(len, problems.values())), tuple(model for model in lines if model not in whole))
+        sum(map(len, problems.values())), tuple(model for model in lines if model not in whole),
+        tuple((own[cell][0], cell[2]) for own in whole.values() for cell in cells))
 
 
 def _lines(groups: Sequence[Group], cells: Sequence[_Cell],
@@ -219,7 +224,7 @@ def _agreements(found: _Ranking) -> list[dict[str, Any]]:
         for method in _METHODS))]
     if len(known) > 1:
         theirs = found.paper[known].mean(1)
-        pairs.append(('ours and the paper', known, (
+        pairs.append((_WITH_PAPER, known, (
             found.success[known].mean(1), found.resampled[:, known].mean(2)),
             (theirs, np.broadcast_to(theirs, (_RESAMPLES, len(known))))))
     rows = []
@@ -231,5 +236,6 @@ def _agreements(found: _Ranking) -> list[dict[str, Any]]:
             else value, 'correlation_low': low, 'correlation_high': high,
             'cells': len(found.cells), 'problems': found.problems,
             'of': '; '.join(' '.join(cell) for cell in found.cells),
-            'left_out': ', '.join(found.left_out) or None})
+            'left_out': ', '.join(found.left_out) or None,
+            **(compared(found.parts) if what == _WITH_PAPER else {})})
     return rows

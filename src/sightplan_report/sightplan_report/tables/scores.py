@@ -309,7 +309,7 @@ def success(results: Results) -> Table:
 def _success_cells(row: _Row) -> dict[str, Any]:
     domain, whole = str(row.cells['domain']), row.whole()
     cells = {**row.cells, 'models': len(row.names), 'names': ', '.join(row.names) or None,
-             'unscored': row.unscored, **_compared(row.parts)}
+             'unscored': row.unscored, **compared(row.parts)}
     for place in dict.fromkeys(place for rates in row.rates.values() for place in rates):
         if domain != ALL:
             cells |= _cells_of_split(place[1], [
@@ -345,7 +345,7 @@ def _cells_of_split(split: str, rates: Sequence[_Rate]) -> dict[str, Any]:
             f'{split}_paper': fmean(known) if known and len(known) == len(rates) else None}
 
 
-def _compared(parts: Iterable[tuple[Group, str]]) -> dict[str, Any]:
+def compared(parts: Iterable[tuple[Group, str]]) -> dict[str, Any]:
     """What splits of groups were measured with, what the paper's were, and what differs."""
     found = list(parts)
     return {'measured': str(joined(measured(*part) for part in found)),
@@ -383,7 +383,7 @@ def figure5(results: Results) -> Table:
                 count = sum((domain, split) in rates and rates[domain, split].fraction.n > 0
                             for rates in row.rates.values())
                 yield {**cells, 'split': split, 'models': count if row.names else 0,
-                       **_compared(part for part in row.parts
+                       **compared(part for part in row.parts
                                    if (part[0].domain, part[1]) == (domain, split)),
                        **{key: cells[f'{split}_{key}']
                           for key in ('success', 'success_sem', 'success_low', 'success_high',
@@ -470,7 +470,7 @@ def _abstains(unknown: int) -> str:
 
 def model_table(results: Results) -> Table:
     """The layout of the paper's tables 6 to 13: models, and success and accuracy by split."""
-    return make('model_table', ({**group_cells(group), **_compared([
+    return make('model_table', ({**group_cells(group), **compared([
         (group, split) for split in group.splits]), **{
         f'{split}_{key}': value for split in group.splits
         for key, value in _model_cells(group, split).items()}} for group in results.groups),
