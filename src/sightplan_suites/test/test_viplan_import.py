@@ -150,6 +150,10 @@ def test_repeated_actions_stay_where_the_history_has_them():
     named = PlanEntry.model_validate({
         'completed': True, 'actions': [{'action': tried, 'success': True}]})
     assert named.attempts[0].action == 'moveblock(g, c2)'
+    listed = {'action': 'moveblock', 'parameters': 7}
+    entry = PlanEntry.model_validate({
+        'completed': True, 'actions': [{'action': listed, 'success': True}]})
+    assert entry.attempts[0].action == 'moveblock(7)'
     for history, count in (([tried] * 3, 3), ([tried] * 2, 2), (None, 3)):
         entry = PlanEntry.model_validate({
             'completed': False, 'plans': [], 'actions': [again] * 3, 'previous_actions': history})
@@ -395,6 +399,23 @@ def test_a_run_on_the_authors_problems_is_paired_by_problem(runs, tmp_path, caps
     assert cli.main(['report', str(runs), str(tmp_path / 'own'), '--out', str(tmp_path / 'r'),
                      '--episodes', 'none']) == 0
     assert 'not paired' not in capsys.readouterr().err
+
+
+def test_a_real_run_on_problem_files_is_paired(runs, tmp_path, capsys):
+    """With ``--problems`` on a folder that is called like the split."""
+    (tmp_path / 'simple').mkdir()
+    facts = ' '.join(f'({atom.replace(",", " ")})' for atom in cases.STACK)
+    for number in range(1, 5):
+        (tmp_path / 'simple' / f'problem_{number}.pddl').write_text(
+            f'(define (problem problem_{number}) (:domain blocksworld) (:objects r g - block '
+            f'c1 c2 - column) (:init {facts}) (:goal (and (incolumn r c2) (on g r) (clear g))))')
+    assert cli.main(['run', '--suite', 'viplan', '--problems', str(tmp_path), '--split', 'simple',
+                     '--method', 'ground', '--table', 'perfect', '--protocol', 'paper',
+                     '--world-option', 'pictures=none', '--out', str(tmp_path / 'own')]) == 0
+    [row] = [row for row in tables_of(runs, tmp_path / 'own')['paired'].rows
+             if row['second_backend'] == 'noisy_oracle']
+    assert (row['n'], row['both'], row['only_second']) == (4, 1, 3)
+    assert row['p'] == pytest.approx(mcnemar_exact(0, 3)) == 0.25
 
 
 def test_another_model_is_paired_as_another(runs, tmp_path):

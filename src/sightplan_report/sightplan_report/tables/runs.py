@@ -31,6 +31,7 @@ def _row(run: RunResults) -> dict[str, Any]:
         **{key: _text(last.get(key)) for key in _PROVENANCE},
         'packages': ', '.join(f'{name} {version}' for name, version in
                               last.get('packages', {}).items()) or None,
+        'imported': _text((identity.get('imported') or {}).get('file')),
         **{key: _text(identity.get(key)) for key in ('domain_sha256', 'questions_sha256')},
         **{f'{key}_sha256': _text((identity.get(key) or {}).get('sha256'))
            for key in ('prompt', 'problems')},

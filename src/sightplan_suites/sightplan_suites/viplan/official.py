@@ -191,11 +191,11 @@ Answers = dict[str, Annotated[OfficialAnswer, PlainValidator(_answer)]]
 
 
 @functools.lru_cache(maxsize=4096)
-def atom_of(key: str, domain: str) -> Atom:
-    """The atom of a key such as ``on r,g``.
+def check_atom(key: str, domain: str) -> None:
+    """Check that a key such as ``on r,g`` is an atom of a domain.
 
     Raises:
-        InputError: it is none of the domain.
+        InputError: it is none.
     """
     known = load_domain(domain).schema.predicates
     try:
@@ -205,7 +205,6 @@ def atom_of(key: str, domain: str) -> Atom:
     if atom is None or atom.predicate not in known:
         raise InputError(f'{key!r} is no atom of {domain}; write "PREDICATE ARGUMENT,ARGUMENT" '
                          f'with one of {", ".join(known)}')
-    return atom
 
 
 # -------------------------------------------------------------------------------------- entries
@@ -246,7 +245,8 @@ def _named(value: object) -> object:
     if not isinstance(value, dict):
         return value
     parameters = value.get('parameters') or {}
-    given = parameters.values() if isinstance(parameters, dict) else parameters
+    given = (parameters.values() if isinstance(parameters, dict) else
+             parameters if isinstance(parameters, list) else [parameters])
     return f'{value.get("action")}({", ".join(map(str, given))})'
 
 
@@ -306,7 +306,7 @@ class GroundEntry(_Read):
     first: Enumeration | None = pydantic.Field(None, alias='initial_state_enum')
     action_results: Annotated[list[OfficialAction], BeforeValidator(_or_empty_list)] = []
     replans: Annotated[list[Replan], BeforeValidator(_or_empty_list)] = []
-    remaining_actions: list[Any] | int | None = None
+    remaining_actions: list[Any] | pydantic.NonNegativeInt | None = None
 
     @property
     def remaining(self) -> int | None:
@@ -414,13 +414,10 @@ def read_official(file: OfficialFile) -> Content:
         name, where = problem_name(key), f'{path}: problem {key!r}'
         if name in entries:
             raise InputError(f'{where}: is there twice under the name {name}; remove one of them')
-        try:
-            entries[name] = kind.model_validate(value)
-        except pydantic.ValidationError:
-            entries[name] = validated(kind, value, where)  # the same error, in words
+        entries[name] = _entry(kind, value, where)
         for atom in _atoms(entries[name]):
             try:
-                atom_of(atom, file.domain)
+                check_atom(atom, file.domain)
             except InputError as error:
                 raise InputError(f'{where}: {error}') from error
     if not entries:
@@ -428,6 +425,18 @@ def read_official(file: OfficialFile) -> Content:
     return Content(hashlib.sha256(content).hexdigest(), entries, {
         name: float(data[name]) for name in FIGURES
         if isinstance(data.get(name), (int, float)) and not isinstance(data[name], bool)})
+
+
+def _entry(kind: Any, value: object, where: str) -> GroundEntry | PlanEntry:
+    """An entry; a wrong one is named with its fields."""
+    try:
+        entry: GroundEntry | PlanEntry = kind.model_validate(value)
+    except pydantic.ValidationError:  # checked once more, for an error in words
+        try:
+            entry = validated(kind, value, where)
+        except InputError as error:
+            raise InputError(f'{error}; correct it, or copy the file again') from error
+    return entry
 
 
 def _bytes(path: Path) -> bytes:
