@@ -26,6 +26,7 @@ from sightplan.model import (
     Observation,
     PastStep,
     Problem,
+    ProposalForm,
     UnknownImageError,
     VisualTask,
 )
@@ -234,6 +235,8 @@ def fill_visual_task(request: Any, task: VisualTask, problem_pddl: str,
     request.domain_pddl, request.problem_pddl = problem.domain_pddl, problem_pddl
     request.prompt, request.stops_at_goal = task.prompt, task.stops_at_goal
     request.history = [MESSAGES.to_msg(step) for step in task.history]
+    request.history_form, request.reply_form = task.form.history, task.form.reading
+    request.reply_tokens = task.form.max_tokens
     request.past = [shown(seen) for seen in task.past]
     request.goal = [] if task.goal is None else [shown(task.goal)]
     return request
@@ -252,7 +255,10 @@ def visual_task_from_msg(request: Any, problem: Problem,
                       tuple(messages.from_msg(PastStep, step) for step in request.history),
                       stops_at_goal=request.stops_at_goal,
                       past=tuple(read(seen) for seen in request.past),
-                      goal=next((read(seen) for seen in request.goal), None))
+                      goal=next((read(seen) for seen in request.goal), None),
+                      form=ProposalForm(request.history_form or 'list',
+                                        request.reply_form or 'repaired',
+                                        request.reply_tokens))
 
 
 def feedback_from_result(result: Any) -> Feedback:

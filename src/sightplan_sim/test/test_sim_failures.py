@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sightplan.model import Action, Feedback, FeedbackStatus
-from sightplan_sim.blocksworld.world import _draw_outcome
+from sightplan_sim.blocksworld.world import _draw_outcome, make_world
 from sim_cases import atoms, episode, move
 
 STACKS = {'c1': [], 'c2': ['r', 'g'], 'c3': [], 'c4': ['b'], 'c5': []}
@@ -165,3 +165,31 @@ def test_an_episode_is_the_same_in_every_process():
             for _ in range(2)]
     assert len(runs[0].splitlines()) == 12
     assert runs[0] == runs[1]
+
+
+def test_failures_are_reported_where_so_set():
+    """ViPlan: a no-op and the move that happened instead are said; the own column is illegal."""
+    seen = collections.Counter()
+    with make_world(pictures='none', failures='reported') as world:
+        for seed in range(80):
+            world.reset(episode(STACKS, seed=seed, failure=0.8))
+            feedback = act(world, 'g', 'c3')
+            kind, _, done = world.last_outcome().partition(':')
+            if kind == 'illegal':
+                assert (feedback.status, feedback.message) == (
+                    FeedbackStatus.REJECTED, 'not legal')
+                assert world.state() == atoms(STACKS)
+            else:
+                assert feedback.status is FeedbackStatus.EXECUTED
+                assert feedback.message == {'success': '', 'no_op': 'no-op'}.get(kind, done)
+                assert done != 'moveblock(g, c2)'
+            seen[kind] += 1
+    assert set(seen) == {'success', 'no_op', 'dropped_target', 'dropped_source', 'illegal'}
+
+
+def test_failures_of_one_seed_are_the_same_for_all_problems_and_trials():
+    with make_world(pictures='none', failure_seed=1) as world:
+        first = play(world, 1, 0.5)
+        assert play(world, 2, 0.5, name='q') == first
+    with make_world(pictures='none', failure_seed=2) as world:
+        assert play(world, 1, 0.5) != first

@@ -563,3 +563,49 @@ def test_threads_may_share_it(world):
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+# --- as in the paper -----------------------------------------------------------------------------
+
+def test_the_camera_of_the_paper():
+    with make_world(pictures='none', camera='paper') as made:
+        made.reset(episode(FETCH))
+        pose = made.camera_pose()
+        info = made.camera_info()
+        station = made._current().robot.station
+    assert 2 * math.degrees(math.atan(240 / info.matrix[1, 1])) == pytest.approx(120.0)
+    forward, down = pose[:3, 2], -pose[2, 2]
+    assert down / math.hypot(*forward[:2]) == pytest.approx(0.25)
+    to = pose[:2, 3] - (station.x, station.y)
+    heading = np.array([math.cos(station.yaw), math.sin(station.yaw)])
+    assert to @ heading == pytest.approx(0.1)
+    assert to @ (-heading[1], heading[0]) == pytest.approx(0.1)  # to the left
+    assert pose[2, 3] == pytest.approx(1.2)
+    with pytest.raises(InputError, match='fov_deg: camera=paper sets it'):
+        make_world(pictures='none', camera='paper', fov_deg=100.0)
+
+
+@pytest.mark.parametrize(('rule', 'status'), [
+    ('pddl', FeedbackStatus.EXECUTED), ('empty_hand', FeedbackStatus.REJECTED)])
+def test_closing_with_a_full_hand(rule, status):
+    cabinet, bowl = (next(atom for atom in FETCH.init if atom.predicate == 'inside').args[n]
+                     for n in (1, 0))
+    with make_world(pictures='none', close=rule) as made:
+        made.reset(episode(FETCH))
+        for name, what in (('navigate-to', cabinet), ('open-container', cabinet),
+                           ('grasp', bowl)):
+            assert made.execute(Action(name, (what,))).status is FeedbackStatus.EXECUTED
+        assert Atom('holding', (bowl,)) in made.state()
+        assert made.execute(Action('close-container', (cabinet,))).status is status
+        assert (Atom('open', (cabinet,)) in made.state()) is (rule == 'empty_hand')
+
+
+@pytest.mark.parametrize(('rule', 'alike'), [('each', False), ('first', True)])
+def test_the_homes_of_two_instances(rule, alike):
+    second = dataclasses.replace(FETCH, name=FETCH.name.replace('_0', '_1'))
+    views = []
+    with make_world(width=160, height=160, instances=rule) as made:
+        for of in (FETCH, second):
+            made.reset(episode(of))
+            views.append(made.overview(120))
+    assert np.array_equal(*views) is alike

@@ -7,6 +7,7 @@ the agent on ROS share it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 from sightplan.agent.context import AskedModel, Context, Reason, WorldContext
@@ -29,6 +30,31 @@ from sightplan.model import (
 from sightplan.model.query import Deadline, ask_one
 from sightplan.model.sample import Sample
 from sightplan.queries import DetectInstances, yes_no_queries
+
+
+@dataclass(frozen=True, slots=True)
+class AskingForm:
+    """The form of yes/no questions, as far as a method changes it.
+
+    Attributes:
+        reply_tokens: most tokens of a reply; 0: as many as the prompt allows.
+        question_mark: whether questions end with their question mark.
+    """
+
+    reply_tokens: int = 0
+    question_mark: bool = True
+
+    def prompt(self, prompt: GroundingPrompt) -> GroundingPrompt:
+        """Return a prompt with this form's limit of tokens and end of questions."""
+        question = prompt.question
+        if not self.question_mark:
+            question = question.replace('{question}', '{question_cut}')
+        return replace(prompt, question=question,
+                       max_tokens=self.reply_tokens or prompt.max_tokens)
+
+
+AS_PROMPTED = AskingForm()
+"""The form of questions that the prompt gives them."""
 
 
 def ask_questions(model: AskedModel, observation: Observation, questions: Sequence[Question],
@@ -56,7 +82,8 @@ def ask_questions(model: AskedModel, observation: Observation, questions: Sequen
 
 def ask_atoms(context: WorldContext, atoms: Sequence[Atom], purpose: AskPurpose,
               expected: Sequence[bool | None] | None = None, action: Action | None = None,
-              observation: Observation | None = None, memory: str = '') -> dict[Atom, Answer]:
+              observation: Observation | None = None, memory: str = '',
+              form: AskingForm = AS_PROMPTED) -> dict[Atom, Answer]:
     """Ask whether atoms hold, all about one image, in one batch.
 
     Args:
@@ -68,6 +95,7 @@ def ask_atoms(context: WorldContext, atoms: Sequence[Atom], purpose: AskPurpose,
         action: whose preconditions or effects they are.
         observation: what to ask about, observed in this episode; a fresh one when None.
         memory: text about an earlier attempt that is put before the questions.
+        form: form of the questions.
 
     Returns:
         The answers by atom, in the same order.
@@ -84,7 +112,8 @@ def ask_atoms(context: WorldContext, atoms: Sequence[Atom], purpose: AskPurpose,
               if context.prompt else BARE)
     reason = Reason(purpose, expectations, action, memory, prompt_id(prompt.name, prompt.sha256))
     answers = ask_questions(context.asking(observation, reason=reason), observation,
-                            [context.domain.question(atom) for atom in atoms], prompt)
+                            [context.domain.question(atom) for atom in atoms],
+                            form.prompt(prompt))
     return dict(zip(atoms, answers, strict=True))
 
 

@@ -33,6 +33,7 @@ from sightplan.model import (
     PlanningTask,
     Problem,
     Proposal,
+    ProposalForm,
     State,
     Usage,
 )
@@ -65,6 +66,7 @@ class Reason:
 
 
 LOOK = Reason()
+AS_PROPOSED = ProposalForm()
 
 
 class AskedModel(Protocol):
@@ -245,12 +247,14 @@ class WorldContext(Context, Protocol):
         """
 
     def propose(self, history: Sequence[PastStep],
-                observation: Observation | None = None) -> Proposal:
+                observation: Observation | None = None,
+                form: ProposalForm = AS_PROPOSED) -> Proposal:
         """Let the vision-language model propose a plan or the next action.
 
         Args:
             history: earlier steps, as the prompt shall tell them.
             observation: what to show it; a fresh one when None.
+            form: form of the history and of the reply.
         """
 
     def model_known(self, model: str, prompt: str) -> None:

@@ -10,7 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
-from sightplan.agent.context import LOOK, AskedModel, Reason, SubjectModel, WorldContext
+from sightplan.agent.context import (
+    AS_PROPOSED,
+    LOOK,
+    AskedModel,
+    Reason,
+    SubjectModel,
+    WorldContext,
+)
 from sightplan.agent.policy import Act, Decision, Forfeit, Policy, Stop
 from sightplan.agent.registry import check_reads_goal
 from sightplan.agent.worlds import WorldWrapper, with_rules
@@ -45,6 +52,7 @@ from sightplan.model import (
     Problem,
     ProblemAdopted,
     Proposal,
+    ProposalForm,
     Proposed,
     Recorder,
     SightplanError,
@@ -110,6 +118,7 @@ class _Session:
         # The world's luck is a function of its seed: the policy learns neither. The id has the
         # name of the problem in it.
         self._instructed = policy.reads_instruction
+        self._visible_facts = policy.reads_visible_facts
         problem = (spec.problem.as_told() if self._instructed
                    else spec.problem.for_agent(spec.pictured_goal))
         if policy.needs_truth:  # it may know what the true state does not tell: goal and plans
@@ -173,6 +182,8 @@ class _Session:
     def observe(self) -> Observation:
         with self._stage('observe'):
             observation = self._world.observe()
+        if not self._visible_facts:
+            observation = _without_visible_facts(observation)
         self.stamp_ns = max(self.stamp_ns, observation.stamp_ns)
         self._in_view[observation.stamp_ns] = observation.visible_objects
         self.record(Observed(observation))
@@ -260,7 +271,8 @@ class _Session:
         return replies
 
     def propose(self, history: Sequence[PastStep],
-                observation: Observation | None = None) -> Proposal:
+                observation: Observation | None = None,
+                form: ProposalForm = AS_PROPOSED) -> Proposal:
         if self._visual_planner is None:
             raise InputError('the method lets a vision-language model plan, but none was given')
         if observation is None:
@@ -270,7 +282,7 @@ class _Session:
         task = VisualTask(
             self.problem, self.prompt, tuple(history), self.spec.stop_at_goal,
             tuple(self._proposed_at[len(self._proposed_at) - window:]),
-            self.goal_observation() if self.spec.pictured_goal else None)
+            self.goal_observation() if self.spec.pictured_goal else None, form)
         self._proposed_at.append(observation)
         before, spent = self.timings_s['propose'], self._visual_planner.usage
         with self._stage('propose'):
@@ -333,6 +345,14 @@ class _Session:
             yield
         finally:
             self.timings_s[stage] += self._clock() - before
+
+
+def _without_visible_facts(observation: Observation) -> Observation:
+    """Return an observation without privileged facts about what is in view."""
+    facts = {atom: holds for atom, holds in observation.privileged_facts.items()
+             if not observation.in_view(atom)}
+    return (observation if len(facts) == len(observation.privileged_facts)
+            else replace(observation, privileged_facts=facts))
 
 
 def _replies_before(error: SightplanError, count: int) -> list[Reply]:

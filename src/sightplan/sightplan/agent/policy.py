@@ -87,6 +87,9 @@ class Policy(Protocol):
     reads_instruction: bool
     """Whether it is given an instruction in words, and neither objects nor goal."""
 
+    reads_visible_facts: bool
+    """Whether privileged facts about what is in view reach it, with ``Privileged.REFERENCE``."""
+
     files: MethodFiles | None
     """The files that it reads; None: none."""
 
@@ -118,6 +121,9 @@ READING = ('Whether a model that replies in free text is asked once for all that
            'instead of yes/no questions, where the domain can read such replies')
 """The setting ``reading`` of methods that ask."""
 
+REPLY_TOKENS = "Most tokens of a model's reply; 0: as many as its prompt allows"
+"""The setting ``reply_tokens`` of methods that ask, or let a model plan."""
+
 
 def reading_all(prompt: str) -> str:
     """Name of the prompt that asks for all there is in one reply, in the place of another one."""
@@ -146,6 +152,7 @@ class PolicyBase:
     needs_visual_planner: bool = False
     reads_goal: bool = False
     reads_instruction: bool = False
+    reads_visible_facts: bool = False
     files: MethodFiles | None = None
     prompt: str = ''
 

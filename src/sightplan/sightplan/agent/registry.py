@@ -70,7 +70,7 @@ class _Methods(Registry[T]):
 
 _POLICIES: _Methods[Policy] = _Methods(_POLICY, Policy, (
     'needs_truth', 'needs_grounder', 'needs_planner', 'needs_visual_planner', 'reads_goal',
-    'reads_instruction', 'files', 'model', 'prompt'),
+    'reads_instruction', 'reads_visible_facts', 'files', 'model', 'prompt'),
     ('Settings',), 'answers samples; for episodes')
 _ANSWERERS: _Methods[Answerer] = _Methods(_ANSWERER, Answerer, (
     'needs_truth', 'needs_model', 'sees_pictures', 'prompt', 'suite_prompt',

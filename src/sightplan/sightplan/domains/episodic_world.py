@@ -173,10 +173,10 @@ class EpisodicWorld(ABC, Generic[E]):
         episode.outcome = 'illegal'
         return Feedback(FeedbackStatus.REJECTED, message, self._clock.advance(self.reject_s))
 
-    def _finish(self, episode: E, outcome: str, duration_s: float) -> Feedback:
+    def _finish(self, episode: E, outcome: str, duration_s: float, message: str = '') -> Feedback:
         """Note the outcome of an action that was carried out, and return its feedback."""
         episode.outcome, episode.observation = outcome, None
-        return Feedback(FeedbackStatus.EXECUTED, '', self._record(episode, duration_s))
+        return Feedback(FeedbackStatus.EXECUTED, message, self._record(episode, duration_s))
 
     def _record(self, episode: E, duration_s: float) -> int:
         """Advance time, note the state if it has changed, and return the time [ns]."""

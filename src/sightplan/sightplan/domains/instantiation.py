@@ -219,13 +219,22 @@ class InstantiatedModel:
                 return Misfit(name, name in self._types, parameter.type, fitting)
         return None
 
-    def preconditions(self, action: Action) -> tuple[Literal, ...]:
+    def preconditions(self, action: Action, other_objects: bool = False) -> tuple[Literal, ...]:
         """Return the literals that must hold, in the order of the domain file.
 
         Quantifiers are expanded and equalities decided. What no single literal can say (a
         disjunction with several open parts) is left out here but heeded by ``applicable``.
+
+        Args:
+            action: the action.
+            other_objects: whether "for all" means all objects but those of the action.
         """
-        return tuple(dict.fromkeys(_literals(self.ground(action).precondition)))
+        condition = self.ground(action).precondition
+        if other_objects:
+            schema = self._schema.actions[action.name]
+            condition = self._condition(schema.precondition, _bind(
+                schema.parameters, action.args), True, frozenset(action.args))
+        return tuple(dict.fromkeys(_literals(condition)))
 
     def obstacles(self, action: Action) -> tuple[tuple[Literal, ...], ...]:
         """Return conjunctions of literals; the action is applicable unless one of them holds."""
@@ -235,16 +244,22 @@ class InstantiatedModel:
         """Whether the action's precondition holds in a state."""
         return self._rule(action).test.holds_in(state)
 
-    def effects(self, action: Action, state: State) -> dict[Atom, bool]:
+    def effects(self, action: Action, state: State, last_wins: bool = False,
+                ) -> dict[Atom, bool]:
         """Return the atoms that an action sets, with their new values, even if not applicable.
 
-        All conditions are evaluated in ``state``, before the action; where an atom is both
-        added and deleted it is added (PDDL's rule). Atoms that already have the value count.
+        Atoms that already have the value count.
+
+        Args:
+            action: the action.
+            state: in which all conditions are evaluated: that before the action.
+            last_wins: whether an atom that is both added and deleted gets the value that comes
+                last in the domain file; if not, it is added (PDDL's rule).
         """
         values: dict[Atom, bool] = {}
         for atom, value, test in self._rule(action).effects:
             if test is None or test.holds_in(state):
-                values[atom] = value or values.get(atom, False)
+                values[atom] = value or (not last_wins and values.get(atom, False))
         return values
 
     def apply(self, action: Action, state: State) -> State:
@@ -398,8 +413,11 @@ class InstantiatedModel:
         return found
 
     def _condition(self, condition: Condition, binding: Mapping[str, str], wanted: bool,
-                   ) -> Ground:
-        """Return a condition, negated unless ``wanted``, without variables and equalities."""
+                   skipped: frozenset[str] = frozenset()) -> Ground:
+        """Return a condition, negated unless ``wanted``, without variables and equalities.
+
+        Variables of "for all" do not stand for the ``skipped`` objects.
+        """
         if isinstance(condition, Pattern):
             atom = condition.ground(binding)
             if atom.predicate in self._known_facts:
@@ -410,13 +428,16 @@ class InstantiatedModel:
             left, right = (binding.get(t, t) for t in (condition.left, condition.right))
             return AllOf() if (left == right) is wanted else AnyOf()
         if isinstance(condition, Not):
-            return self._condition(condition.part, binding, not wanted)
+            return self._condition(condition.part, binding, not wanted, skipped)
         if isinstance(condition, (And, Or)):
-            parts = [self._condition(part, binding, wanted) for part in condition.parts]
+            parts = [self._condition(part, binding, wanted, skipped) for part in condition.parts]
         else:
             needed = condition.part if isinstance(condition, Exists) else TRUE
-            parts = [self._condition(condition.part, inner, wanted)
-                     for inner in self._bindings(condition.variables, binding, needed)]
+            left_out = skipped if isinstance(condition, ForAll) else frozenset[str]()
+            parts = [self._condition(condition.part, inner, wanted, skipped)
+                     for inner in self._bindings(condition.variables, binding, needed)
+                     if left_out.isdisjoint(inner[variable.name]
+                                            for variable in condition.variables)]
         kind, other = (AllOf, AnyOf) if isinstance(condition, (And, ForAll)) is wanted else (
             AnyOf, AllOf)
         if other() in parts:

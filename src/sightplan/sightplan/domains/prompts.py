@@ -14,7 +14,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -24,7 +24,7 @@ import pydantic
 from numpy.typing import NDArray
 
 from sightplan.domains.schema import Schema
-from sightplan.domains.text_prompts import PromptFolder, PromptOrigin
+from sightplan.domains.text_prompts import CODE_FILE, FillingCode, PromptFolder, PromptOrigin
 from sightplan.domains.wording import (
     BY_NAME,
     Names,
@@ -275,12 +275,18 @@ class Prompts:
         self.actions = {name: self._words.actions[name] for name in schema.actions}
         self._facts = {True: self._words.facts, False: self._words.negated_facts}
         self._chosen = None if chosen is None else PromptFolder(chosen, folder)
+        code = folder / CODE_FILE
+        self._code_files = [code] if code.is_file() else []
+        self._code = read_record(FillingCode, code) if self._code_files else FillingCode()
+        check_names(code, 'planning.untold_if', [
+            name for name in [self._code.planning.untold_if] if name], schema.predicates)
         self.origin: PromptOrigin | None = (None if self._chosen is None
                                             else self._chosen.origin)
         sources = _Sources(folder / 'prompts', self._chosen)
         words = [path, folder / 'questions.yaml', folder / 'goal.yaml']
         self._templates: dict[str, _Template] = {}
         self._sha256: dict[str, str] = {}
+        self._files: dict[str, set[Path]] = {}
         self._unusable: dict[str, InputError] = {}
         for name in sources.names():
             try:
@@ -293,7 +299,8 @@ class Prompts:
                 continue
             if template is not None:
                 self._templates[name] = template
-                self._sha256[name] = _digest({*files, *words})
+                self._files[name] = {*files, *words}
+                self._sha256[name] = _digest(self._files[name])
         self.names = tuple(self._templates)
 
     def _check_facts(self, name: str, template: _Template | None) -> None:
@@ -344,7 +351,7 @@ class Prompts:
         return getattr(self._template(name, _Template), 'memory', None) is not None
 
     def memory(self, name: str, outcome: MemoryOf, action: Action,
-               pairs: Sequence[tuple[str, str]]) -> str:
+               pairs: Sequence[tuple[str, str]], as_call: bool = False) -> str:
         """Return the words about an earlier attempt, for ``grounding``.
 
         Args:
@@ -352,6 +359,7 @@ class Prompts:
             outcome: what became of the attempt.
             action: what was attempted.
             pairs: questions that were asked before it, and the answers.
+            as_call: whether the action is named as ``moveblock(r, c1)`` instead of in words.
 
         Raises:
             InputError: there is no such prompt, or it has no words for a memory.
@@ -362,7 +370,8 @@ class Prompts:
         asked = '\n'.join(_fill(memory.pair, {'question': question, 'answer': answer})
                           for question, answer in pairs)
         return _compose(getattr(memory, outcome.value),
-                        {'pairs': asked, 'action': self.phrase(action), 'call': str(action)})
+                        {'pairs': asked, 'call': str(action),
+                         'action': str(action) if as_call else self.phrase(action)})
 
     def phrase(self, action: Action) -> str:
         """Return an action in words: ``move the red block into the column labeled "c1"``."""
@@ -371,17 +380,31 @@ class Prompts:
                  in zip(words.parameters, action.args, schema.parameters, strict=True)}
         return _fill(words.phrase, names)
 
-    def became(self, name: str, what: Became) -> str:
+    def became(self, name: str, what: Became, json_history: bool = False, info: str = '') -> str:
         """Return the words for an ``EXECUTED`` or ``REJECTED`` proposal, for ``PastStep``.
 
         The words of the others have placeholders, which ``PlanningPrompt.became`` fills.
+
+        Args:
+            name: of the prompt.
+            what: outcome of the proposal.
+            json_history: see ``planning``.
+            info: what the world says of an executed action; it stands at the key ``info`` of a
+                history as JSON, where that has one.
         """
-        return str(getattr(self._template(name, _PlanningTemplate).outcomes, what.value))
+        template = self._planning_template(name, json_history)
+        words = str(getattr(template.outcomes, what.value))
+        keys = () if template.earlier is None else template.earlier.keys
+        if info and 'info' in keys:
+            values = words.split(_BETWEEN_OUTCOMES, len(keys) - 1)
+            values[keys.index('info')] = info
+            return _BETWEEN_OUTCOMES.join(values)
+        return words
 
     def planning(self, name: str, problem: Problem, history: Sequence[PastStep] = (),
                  privileged_facts: Mapping[Atom, bool] | None = None,
                  stops_at_goal: bool = False, pictured_goal: bool = False,
-                 described: bool = False) -> PlanningPrompt:
+                 described: bool = False, json_history: bool = False) -> PlanningPrompt:
         """Return all of a planning prompt but the picture.
 
         Nothing of the problem's initial state is in it.
@@ -396,8 +419,10 @@ class Prompts:
             pictured_goal: whether the goal is shown instead of told.
             described: whether scenes are shown as descriptions, which the prompt then speaks of
                 instead of pictures.
+            json_history: whether the history is a JSON list, in the form and words that the
+                domain has for prompts in text files, if the prompt itself does not have it so.
         """
-        template = self._template(name, _PlanningTemplate)
+        template = self._planning_template(name, json_history)
         view = {'view': 'description' if described else 'picture'}
 
         def listed(items: Sequence[str]) -> str:
@@ -423,11 +448,37 @@ class Prompts:
             'done': '' if stops_at_goal else _fill(template.done, view),
         }
         system, before, after = (_compose(text, values) for text in template.around)
+        sha256 = self._sha256[name]
+        if template.earlier is not None and self._chosen is None:
+            sha256 = _digest([*self._files[name], *self._code_files])
         return PlanningPrompt(name, system, before, after, template.max_tokens, template.single,
-                              template.reasoning, dict(template.outcomes), self._sha256[name],
+                              template.reasoning, dict(template.outcomes), sha256,
                               template.before_past, _fill(template.before_goal, view),
                               tuple((step.action or template.no_action, step.outcome)
                                     for step in history[-template.window or len(history):]))
+
+    def reference_facts(self, facts: Mapping[Atom, bool], in_view: Callable[[Atom], bool],
+                        ) -> dict[Atom, bool]:
+        """Return the facts that ViPlan's reference implementation tells a model that plans.
+
+        Args:
+            facts: all facts, also about what is in view (``Privileged.REFERENCE``).
+            in_view: whether all objects of an atom are in view.
+        """
+        reach = self._code.planning.untold_if
+        return {atom: holds for atom, holds in facts.items()
+                if (not facts.get(Atom(reach, atom.args[:1]), False) if reach
+                    else not in_view(atom))}
+
+    def _planning_template(self, name: str, json_history: bool) -> _PlanningTemplate:
+        """Return a template, with the history as a JSON list if that is wanted."""
+        template = self._template(name, _PlanningTemplate)
+        code = self._code.planning
+        if not json_history or template.earlier is not None:
+            return template
+        return template.model_copy(update={
+            'earlier': _Earlier(keys=code.outcome_keys, parameters=code.parameters),
+            'outcomes': template.outcomes.model_copy(update=code.outcomes)})
 
     def _objects(self, objects: Mapping[str, str], template: str) -> list[str]:
         """Return objects in words, each by the template."""
@@ -453,8 +504,10 @@ class Prompts:
         args = [arg.strip() for arg in given.split(',') if arg.strip()]
         words = self.actions.get(name)
         keys = list(words.parameters) if words is not None else []
-        outcomes = step.outcome.split('; ', len(form.keys) - 1)
+        outcomes = step.outcome.split(_BETWEEN_OUTCOMES, len(form.keys) - 1)
+        named = [tuple(arg.split('=', 1)) for arg in args if '=' in arg]
         return {'action': name, 'parameters': (
+            dict(named) if args and len(named) == len(args) else
             dict(zip(keys, args, strict=True))
             if form.parameters == 'names' and len(keys) == len(args) else args),
             **dict(zip(form.keys, outcomes, strict=False))}
@@ -583,6 +636,8 @@ class _Earlier(Record):
     parameters: Literal['names', 'list'] = 'names'
 
 
+_BETWEEN_OUTCOMES = '; '
+"""Text between the values of several keys of an outcome, see ``_Earlier``."""
 _CALL = re.compile(r'\s*([^\s()]+)\s*\((.*)\)\s*', re.DOTALL)
 """An action as it is written: ``moveblock(r, c1)``."""
 

@@ -64,6 +64,8 @@ class _Planning(Record):
         item: how a line of a list is written, such as a fact.
         facts: words of privileged facts that differ from the domain's.
         outcomes: words for outcomes of a proposal; values of ``Became``.
+        untold_if: predicate; with ``Privileged.REFERENCE`` a fact is told, also about what is in
+            view, unless this is true of its first object. '': only facts out of view are told.
     """
 
     max_tokens: int = 1024
@@ -73,6 +75,7 @@ class _Planning(Record):
     item: str = '{text}'
     facts: Annotated[dict[str, str], BY_NAME] = pydantic.Field(default={})
     outcomes: dict[str, str] = pydantic.Field(default={})
+    untold_if: str = ''
 
     @pydantic.model_validator(mode='after')
     def _one_value_for_each_key(self) -> _Planning:

@@ -67,6 +67,7 @@ from sightplan.model.planning import (
     PlanningStatus,
     PlanningTask,
     Proposal,
+    ProposalForm,
     ProposalStatus,
     VisualTask,
 )
@@ -105,8 +106,8 @@ __all__ = [
     'InfrastructureError', 'InputError', 'Instance', 'Literal', 'ModelKnown', 'MaskSource',
     'Observation', 'Observed', 'PastOutcomes', 'PastStep', 'Plan', 'Planned', 'PlannerError',
     'PlanningResult', 'PlanningStatus', 'PlanningTask', 'Privileged', 'PrivilegedSource',
-    'Problem', 'ProblemAdopted', 'ProblemError', 'Proposal', 'ProposalStatus', 'Proposed',
-    'Question', 'Recorder', 'RefusedError', 'Region', 'SeenThings', 'SightplanError',
+    'Problem', 'ProblemAdopted', 'ProblemError', 'Proposal', 'ProposalForm', 'ProposalStatus',
+    'Proposed', 'Question', 'Recorder', 'RefusedError', 'Region', 'SeenThings', 'SightplanError',
     'SpendingCapError', 'State', 'Stepped', 'StopReason', 'StoppedError', 'SymbolicPlanner',
     'Target', 'TargetMasks', 'TextualWorld', 'TruthSource', 'UnknownImageError', 'Usage',
     'Verdict', 'VisualPlanner', 'VisualTask', 'World', 'WorldError', 'check_settings',

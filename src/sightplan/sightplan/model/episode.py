@@ -26,15 +26,20 @@ class Privileged(enum.Enum):
     """Setting that says when a policy gets facts about objects out of view (ViPlan, section 4.1).
 
     NONE: never. INITIAL: with observations before the first action. ALWAYS: with every one.
+    REFERENCE: with every one, for policies that declare ``reads_visible_facts`` also about objects
+    in view, as the reference implementation of ViPlan reads its simulator; the first ones are
+    those of the problem file. For all other policies it is the same as ALWAYS.
     """
 
     NONE = 'none'
     INITIAL = 'initial'
     ALWAYS = 'always'
+    REFERENCE = 'reference'
 
     def grants(self, moved: bool) -> bool:
         """Whether an observation has facts; ``moved``: an action was carried out before it."""
-        return self is Privileged.ALWAYS or (self is Privileged.INITIAL and not moved)
+        return self in (Privileged.ALWAYS, Privileged.REFERENCE) or (
+            self is Privileged.INITIAL and not moved)
 
 
 class FeedbackStatus(enum.Enum):
@@ -70,7 +75,8 @@ class Feedback:
 
     Attributes:
         status: executed, rejected, withheld or invalid.
-        message: a short reason when it was not executed.
+        message: a short reason when it was not executed; '' after an executed action, unless the
+            world reports what was done instead of it (blocksworld, ``failures=reported``).
         stamp_ns: world time after which observations show the result [ns].
     """
 

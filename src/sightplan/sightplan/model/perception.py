@@ -50,7 +50,8 @@ class Observation:
         depth_m: (H, W) float32, metres along the optical axis, NaN where unknown; or None.
         text: a textual observation, or None.
         visible_objects: names known to be in view, or None when the world does not say.
-        privileged_facts: about what is out of view, of a PrivilegedSource (empty without).
+        privileged_facts: of a PrivilegedSource (empty without): about what is out of view, with
+            ``Privileged.REFERENCE`` also about what is in view.
         altered: how ``image`` was made of the observed one, so that records can make it again;
             None: it is the observed one.
     """

@@ -62,11 +62,29 @@ class PastStep:
 
     Attributes:
         action: what was proposed, in the model's own form; '' if it could not be read.
-        outcome: what became of it, in words the agent may know.
+        outcome: what became of it, in words the agent may know; in a history as JSON
+            (``ProposalForm``) the keys that say so, as JSON text.
     """
 
     action: str
     outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalForm:
+    """How a model that plans is told of earlier steps, and how its reply is limited and read.
+
+    Attributes:
+        history: ``list``: a numbered list in words; ``json``: one JSON list, as in ViPlan's
+            reference implementation.
+        reading: ``repaired``: strictly, and else with one repair; ``braces``: as JSON from the
+            first "{" to the last "}", as in the reference implementation.
+        max_tokens: most tokens of the reply; 0: as many as the prompt allows.
+    """
+
+    history: str = 'list'
+    reading: str = 'repaired'
+    max_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +99,7 @@ class VisualTask:
             say when it is done.
         past: what was seen before the last steps of the history, in order.
         goal: the picture of the goal; None: the goal is told.
+        form: form of the history and of the reply.
     """
 
     problem: Problem
@@ -89,6 +108,7 @@ class VisualTask:
     stops_at_goal: bool = False
     past: tuple[Observation, ...] = ()
     goal: Observation | None = None
+    form: ProposalForm = ProposalForm()
 
 
 class ProposalStatus(enum.Enum):

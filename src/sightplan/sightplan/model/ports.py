@@ -231,8 +231,11 @@ class PrivilegedSource(Protocol):
     def provide(self, observation: Observation) -> Mapping[Atom, bool]:
         """Return truth values of ground atoms with at least one object out of view.
 
+        With ``Privileged.REFERENCE`` the result holds all ground atoms.
+
         Args:
-            observation: the result is empty if it does not say what is in view.
+            observation: unless all atoms are granted the result is empty if it does not say what
+                is in view.
 
         Raises:
             WorldError: there is no state for its time, or the episode grants nothing.

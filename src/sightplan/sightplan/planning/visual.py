@@ -82,7 +82,8 @@ class BackendVisualPlanner(ModelUser):
             problem.domain, domain_pddl=problem.domain_pddl or None, prompts=self._prompts)
         prompt = domain.planning_prompt(task.prompt, problem, task.history,
                                         observation.privileged_facts, task.stops_at_goal,
-                                        task.goal is not None, observation.image is None)
+                                        task.goal is not None, observation.image is None,
+                                        task.form.history == 'json')
         marks, own = domain.part('marks'), domain.part('proposals')
         looks = traits_of(self._model).pixels
         parts = prompt.parts(_scene(observation, marks, _ACTIVE, looks),
@@ -90,17 +91,18 @@ class BackendVisualPlanner(ModelUser):
                              None if task.goal is None else _scene(task.goal, marks, _GOAL, looks))
         if self._known is None or self._known[0] != problem:
             self._known = problem, domain.model(problem)
+        max_tokens = task.form.max_tokens or prompt.max_tokens
         reply = ask_one(self._model, Propose(
-            prompt.system, parts, prompt.max_tokens, task=task, stamp_ns=observation.stamp_ns,
+            prompt.system, parts, max_tokens, task=task, stamp_ns=observation.stamp_ns,
             single=prompt.single, reasoning=prompt.reasoning), timeout_s)
         if own is not None and prompt.single:
             proposal: Proposal = own.read_proposal(reply.text[:MAX_CHARS], prompt, self._known[1],
                                          reply.truncated)
         else:
             proposal = read_proposal(reply.text, prompt, domain.prompts.actions, self._known[1],
-                                     reply.truncated)
+                                     reply.truncated, task.form.reading == 'braces')
         return dataclasses.replace(proposal, model=self.model, prompt_sha256=prompt.sha256,
-                                   cut_at=prompt.max_tokens if reply.truncated else 0)
+                                   cut_at=max_tokens if reply.truncated else 0)
 
 
 def _scene(observation: Observation, marks: Any, what: str, looks: bool) -> Scene:
@@ -125,7 +127,8 @@ def _scene(observation: Observation, marks: Any, what: str, looks: bool) -> Scen
 
 
 def read_proposal(text: str, prompt: PlanningPrompt, words: Mapping[str, ActionWords],
-                  model: InstantiatedModel, truncated: bool = False) -> Proposal:
+                  model: InstantiatedModel, truncated: bool = False,
+                  between_braces: bool = False) -> Proposal:
     """Read a model's reply to a planning prompt.
 
     Strictly read, the whole reply (or what stands in the one code fence that it consists of) is
@@ -159,12 +162,15 @@ def read_proposal(text: str, prompt: PlanningPrompt, words: Mapping[str, ActionW
         words: names of actions and of their parameters.
         model: actions and objects of the problem.
         truncated: whether the reply was cut off.
+        between_braces: whether, instead of all this, what stands from the first "{" of the reply
+            to its last "}" is read as JSON, as in ViPlan's reference implementation. Then a key
+            may come twice (the last counts), and there may be others; parameters are a mapping.
 
     Returns:
         the proposal, without model and hash.
     """
     kept = _clean(text[:MAX_CHARS])
-    read = _read(text, prompt)
+    read = _read_between_braces(text, prompt) if between_braces else _read(text, prompt)
     if read is None:
         return Proposal(ProposalStatus.UNPARSED, text=kept,
                         message=prompt.became(Became.CUT_OFF if truncated
@@ -211,6 +217,31 @@ def _read(text: str, prompt: PlanningPrompt) -> tuple[Sequence[Any], str, bool] 
         return None
     explanation = value.get('explanation') if isinstance(value, dict) else ''
     return steps, explanation if isinstance(explanation, str) else '', True
+
+
+def _read_between_braces(text: str, prompt: PlanningPrompt,
+                         ) -> tuple[Sequence[Any], str, bool] | None:
+    """Steps, explanation and False (nothing is repaired); None: no JSON of the asked form."""
+    start, end = text.find('{'), text.rfind('}')
+    if len(text) > MAX_CHARS or not 0 <= start < end:
+        return None
+    try:
+        value = json.loads(text[start:end + 1])
+    except (ValueError, RecursionError):
+        return None
+    key = 'action' if prompt.single else 'plan'
+    if not isinstance(value, dict) or key not in value:
+        return None
+    explanation = value.get('explanation')
+    steps = value[key]
+    if prompt.single:
+        steps = [] if steps is None else [steps if isinstance(steps, dict) else value]
+    if not isinstance(steps, list) or not all(
+            isinstance(step, dict) and isinstance(step.get('action'), str) for step in steps[:1]):
+        return None
+    return ([{**step, 'parameters': step.get('parameters') if isinstance(
+                step.get('parameters'), dict) else {}} if isinstance(step, dict) else step
+             for step in steps], explanation if isinstance(explanation, str) else '', False)
 
 
 def _unfenced(text: str) -> str:

@@ -34,6 +34,14 @@ class Settings(HardwareSettings):
     margin: float = param(
         0.10, 'part of the half picture left free on every side when the distance is chosen',
         low=0.02, high=0.5)
+    failures: str = param(
+        'silent', "what the feedback says about a move that failed by the episode's probability; "
+        '"silent": nothing, and one that ends on the block\'s own column counts as carried out; '
+        '"reported": the move that happened instead, or that it is not legal there, as in ViPlan',
+        choices=('silent', 'reported'))
+    failure_seed: int = param(
+        -1, 'seed of the failures, the same for all problems, as in ViPlan (1); -1: each problem '
+        'and trial has failures of its own', low=-1, high=2**32 - 1)
     look: float = param(
         1.0, 'strength of the random look: 0 always the same, 1 usual, 2 as in training',
         low=0.0, high=3.0)

@@ -59,7 +59,9 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
     episode's probability; then with .5 nothing happens, with .25 the block lands on a neighbour
     of the target column, with .25 on a neighbour of its own column. The neighbour is left or
     right with equal chance, inward at the edges; the block lands on top. If that is the column
-    it came from, nothing moves, and the outcome is still recorded as dropped.
+    it came from, nothing moves, and the outcome is still recorded as dropped. With
+    ``failures=reported`` the feedback has the message ``no-op`` or names the move that happened
+    instead, and a block that would come down where it came from is an illegal move.
 
     Outcomes: ``success``; ``illegal``; ``no_op``; ``dropped_target:moveblock(r, c2)`` or
     ``dropped_source:moveblock(r, c2)`` with the move that happened instead (none if c2 is the
@@ -109,11 +111,11 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
             self._start(_Episode(
                 spec=spec, scenario=scenario,
                 layout=self._scene.layout(len(scenario.columns), len(scenario.colours)),
-                look=look, failures=generator('blocksworld', spec, 'failures'),
+                look=look, failures=self._failures(spec),
                 placements=generator('blocksworld', spec, 'placements')))
 
     def execute(self, action: Action) -> Feedback:
-        """Move a block, or let the move fail; the feedback does not reveal which.
+        """Move a block, or let the move fail; the feedback reveals which only if so set.
 
         An unknown action or object and an illegal move are REJECTED, and nothing moves.
         """
@@ -131,12 +133,22 @@ class BlocksworldWorld(EpisodicWorld['_Episode']):
                 return self._reject(episode, 'not legal')
             outcome, landing = _draw_outcome(
                 episode.failures, episode.spec.failure_probability, source, target, len(stacks))
-            if outcome.startswith('dropped'):
-                done = Action(ACTION, (action.args[0], scenario.columns[landing]))
-                outcome = f'{outcome}:{done}'
+            reported = self.settings.failures == 'reported'
+            message = {'success': '', 'no_op': 'no-op'}.get(outcome)
+            if message is None:
+                if reported and landing == source:
+                    return self._reject(episode, 'not legal')
+                message = str(Action(ACTION, (action.args[0], scenario.columns[landing])))
+                outcome = f'{outcome}:{message}'
             if landing != source:
                 self._move(episode, stacks, colour, source, landing)
-            return self._finish(episode, outcome, MOVE_S)
+            return self._finish(episode, outcome, MOVE_S, message if reported else '')
+
+    def _failures(self, spec: EpisodeSpec) -> np.random.Generator:
+        """Return the source of an episode's failures."""
+        seed = self.settings.failure_seed
+        return (generator('blocksworld', spec, 'failures') if seed < 0
+                else np.random.default_rng(seed))
 
     # --- beyond the ports ---------------------------------------------------------------------
 

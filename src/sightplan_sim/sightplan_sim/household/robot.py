@@ -31,6 +31,7 @@ class RobotBody:
         height: of that cylinder [m].
         camera_height: of the camera over the floor [m].
         camera_forward: of the camera before the middle of the base [m].
+        camera_left: of the camera to the left of it [m].
         tilt: how far the camera looks down [rad].
         shoulder_height: of the arm's first joint over the floor [m].
         reach: longest way from the shoulder (ViPlan: 1.5) [m].
@@ -40,6 +41,7 @@ class RobotBody:
     height: float = 1.3
     camera_height: float = 1.2
     camera_forward: float = 0.1
+    camera_left: float = 0.0
     tilt: float = math.radians(20.0)
     shoulder_height: float = 0.85
     reach: float = 1.5
@@ -69,9 +71,9 @@ class Robot:
     @property
     def eye(self) -> Floats:
         """(3,) the camera [m]."""
-        s = self.station
-        return np.array([s.x + self.body.camera_forward * math.cos(s.yaw),
-                         s.y + self.body.camera_forward * math.sin(s.yaw),
+        s, forward, left = self.station, self.body.camera_forward, self.body.camera_left
+        c, sn = math.cos(s.yaw), math.sin(s.yaw)
+        return np.array([s.x + forward * c - left * sn, s.y + forward * sn + left * c,
                          self.body.camera_height])
 
     @property

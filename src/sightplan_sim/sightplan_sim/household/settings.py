@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sightplan.model import InputError, check_settings, param
 
@@ -35,6 +36,17 @@ class Settings:
         '', 'what is wanted of planned paths, 1 for more and -1 for less: '
         'minimum_clearance=1,path_length=-1 ..., or seven numbers; "": nothing, the first is '
         'taken')
+    close: str = param(
+        'pddl', 'when furniture may be closed: "pddl": whenever the domain says so; "empty_hand": '
+        "only with an empty hand, as in ViPlan's simulator", choices=('pddl', 'empty_hand'))
+    instances: str = param(
+        'each', 'whether "each" problem has a home of its own, or all problems whose names differ '
+        'in the number at their end share that of the "first", with number 0, as ViPlan\'s '
+        'simulator never hears of the number', choices=('each', 'first'))
+    camera: str = param(
+        'own', 'which camera the robot has: its "own", as the following settings say, or that of '
+        'the "paper": 120 degrees, 1.2 m over the floor, 0.1 m before the middle of the base and '
+        '0.1 m to the left of it, 1 down on 4 forward', choices=('own', 'paper'))
     labels: bool = param(
         True, 'whether things of which several are in view are boxed and named in the picture')
     width: int = param(480, 'width of the picture [px]', low=64, high=2048)
@@ -53,6 +65,28 @@ class Settings:
         'view',
         low=0.001, high=1.0)
     frame_id: str = param('camera_optical_frame', 'optical frame of the camera (REP 103)')
+
+
+_PAPER: dict[str, Any] = {'fov_deg': 120.0, 'camera_height_m': 1.2, 'camera_forward_m': 0.1,
+                          'tilt_deg': math.degrees(math.atan(0.25))}
+"""The camera of the ViPlan paper's simulator, as settings; ``PAPER_LEFT_M`` is the rest of it."""
+PAPER_LEFT_M = 0.1
+"""Distance of the paper's camera to the left of the middle of the base [m]."""
+
+
+def with_camera(settings: Settings) -> Settings:
+    """Return settings in which the chosen camera is spelled out.
+
+    Raises:
+        InputError: the camera is the paper's, and a setting of another one is given.
+    """
+    if settings.camera == 'own':
+        return settings
+    usual = Settings()
+    for name in _PAPER:
+        if getattr(settings, name) != getattr(usual, name):
+            raise InputError(f'{name}: camera=paper sets it (leave out {name}, or camera)')
+    return replace(settings, **_PAPER)
 
 
 def check_view(settings: Settings) -> None:

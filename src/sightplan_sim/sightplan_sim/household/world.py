@@ -7,6 +7,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import math
+import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -55,7 +56,12 @@ from sightplan_sim.household.robot import (
     held_name,
 )
 from sightplan_sim.household.scene import Scene
-from sightplan_sim.household.settings import Settings, check_view
+from sightplan_sim.household.settings import (
+    PAPER_LEFT_M,
+    Settings,
+    check_view,
+    with_camera,
+)
 from sightplan_sim.household.shapes import Home, Station
 from sightplan_sim.pinhole import CameraInfo, View
 
@@ -110,7 +116,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
     def __init__(self, settings: Settings | None = None,
                  clock_ns: Callable[[], int] | None = None) -> None:
         super().__init__(clock_ns)
-        self.settings = settings or Settings()
+        self.settings = with_camera(settings or Settings())
         check_view(self.settings)
         s = self.settings
         if s.paths != 'none' and importlib.util.find_spec('sightplan_suites') is None:
@@ -119,6 +125,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         self._vector = _vector(s)
         self._body = RobotBody(
             camera_height=s.camera_height_m, camera_forward=s.camera_forward_m,
+            camera_left=PAPER_LEFT_M if s.camera == 'paper' else 0.0,
             tilt=math.radians(s.tilt_deg), shoulder_height=s.shoulder_height_m, reach=s.reach_m)
         self._camera = Camera(s.width, s.height, s.fov_deg)
         self._scene = Scene()
@@ -178,6 +185,9 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
                 return self._reject(episode, str(error))
             anywhere = self.settings.navigation == 'reference' and action.name == 'navigate-to'
             if not anywhere and not episode.model.applicable(action, before):
+                return self._reject(episode, 'not legal')
+            if (self.settings.close == 'empty_hand' and action.name == 'close-container'
+                    and episode.robot.held):
                 return self._reject(episode, 'not legal')
             fails, kind = episode.failures.random(2)
             rng = generator('household', episode.spec, f'action {episode.legal}')
@@ -269,6 +279,8 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
 
     def _build(self, problem: Problem) -> Home:
         """Build a home that starts in the problem's initial state."""
+        if self.settings.instances == 'first':
+            problem = dataclasses.replace(problem, name=re.sub(r'\d+\Z', '0', problem.name))
         key = (problem.name, repr((sorted(map(str, problem.init)), dict(problem.objects),
                                    problem.goal)))
         wrong = ''

@@ -8,16 +8,20 @@ action is done instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sightplan.agent.context import WorldContext
-from sightplan.agent.policy import Act, Decision, Forfeit, PolicyBase, Stop
+from sightplan.agent.policy import REPLY_TOKENS, Act, Decision, Forfeit, PolicyBase, Stop
 from sightplan.domains import Became
 from sightplan.model import (
     Action,
     Feedback,
     FeedbackStatus,
+    Observation,
     PastStep,
+    Privileged,
+    Proposal,
+    ProposalForm,
     ProposalStatus,
     StopReason,
     param,
@@ -33,17 +37,35 @@ class PlanningSettings:
         'the model, "stop" ends the episode (the paper\'s rule)', choices=('continue', 'stop'))
     on_empty: str = param(
         'stop', 'A plan without actions: "stop" takes it for the end, "continue" spends one '
-        'action of the budget and tells the model', choices=('stop', 'continue'))
+        'action of the budget and tells the model, "repeat" does again what was decided last '
+        '("stop" where there was nothing yet)', choices=('stop', 'continue', 'repeat'))
+    reply_form: str = param(
+        'repaired', 'How replies are read: strictly, and else "repaired" once, or as JSON from '
+        'the first to the last of the "braces"', choices=('repaired', 'braces'))
+    history: str = param(
+        'list', 'How the model is told of earlier steps: in a numbered "list" in words, or as '
+        '"json", in the words of the paper\'s code', choices=('list', 'json'))
+    reply_tokens: int = param(0, REPLY_TOKENS, low=0, high=1 << 16)
+
+
+@dataclass(frozen=True, slots=True)
+class _Invalid:
+    """A proposal without an action that can be sent: its step in the history, and the decision."""
+
+    step: PastStep
+    forfeit: Forfeit
 
 
 class PlanningPolicy(PolicyBase):
     """Show the model a picture, send its first proposed action, and tell it the outcome."""
 
-    needs_visual_planner = True
+    needs_visual_planner = reads_visible_facts = True
 
     def __init__(self, settings: PlanningSettings) -> None:
         """Keep the settings."""
         self._settings = settings
+        self._form = ProposalForm(settings.history, settings.reply_form, settings.reply_tokens)
+        self._last: Act | _Invalid | None = None
         self._history: list[PastStep] = []
         self._remaining = 0
 
@@ -55,26 +77,47 @@ class PlanningPolicy(PolicyBase):
     def begin(self, context: WorldContext) -> Stop | None:
         """Forget the last episode."""
         self._history.clear()
-        self._remaining = 0
+        self._remaining, self._last = 0, None
         return None
 
     def decide(self, context: WorldContext) -> Decision:
         """Let the model propose."""
-        proposal = context.propose(self._history)
+        proposal = context.propose(self._history, self._observe(context), self._form)
         self._remaining = len(proposal.actions)
-        if proposal.status is ProposalStatus.PLANNED:
-            return Act(proposal.actions[0])
         if proposal.status is ProposalStatus.UNPARSED and self._settings.on_unparsed == 'stop':
             return Stop(StopReason.UNPARSED, f'{proposal.message}: {proposal.text[:200]!r}')
-        if proposal.status is ProposalStatus.EMPTY and self._settings.on_empty == 'stop':
-            return Stop(StopReason.EMPTY_PLAN, 'the model proposed to do nothing')
-        self._history.append(PastStep(proposal.named, proposal.message))
-        return Forfeit(f'{proposal.status.value}: {proposal.named or "-"}: {proposal.message}')
+        if proposal.status is ProposalStatus.EMPTY and self._settings.on_empty != 'continue':
+            if self._settings.on_empty == 'stop' or self._last is None:
+                return Stop(StopReason.EMPTY_PLAN, 'the model proposed to do nothing')
+        elif proposal.status is ProposalStatus.PLANNED:
+            self._last = Act(proposal.actions[0])
+        else:
+            self._last = self._invalid(proposal)
+        if isinstance(self._last, Act):
+            return self._last
+        assert self._last is not None
+        self._history.append(self._last.step)
+        return self._last.forfeit
 
     def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
         """Note the outcome for the next prompt."""
         self._remaining -= 1
         became = (Became.EXECUTED if feedback.status is FeedbackStatus.EXECUTED
                   else Became.REJECTED)
-        self._history.append(PastStep(str(action), context.domain.became(self.prompt, became)))
+        self._history.append(PastStep(str(action), context.domain.became(
+            self.prompt, became, self._form.history == 'json', feedback.message
+            if became is Became.EXECUTED else '')))
         return None
+
+    def _observe(self, context: WorldContext) -> Observation:
+        """Observe, and keep the privileged facts that a model is told."""
+        observation = context.observe()
+        if context.spec.privileged is not Privileged.REFERENCE:
+            return observation
+        return replace(observation, privileged_facts=context.domain.prompts.reference_facts(
+            observation.privileged_facts, observation.in_view))
+
+    def _invalid(self, proposal: Proposal) -> _Invalid:
+        """Return the step of a proposal without an action, for the history."""
+        return _Invalid(PastStep(proposal.named, proposal.message), Forfeit(
+            f'{proposal.status.value}: {proposal.named or "-"}: {proposal.message}'))

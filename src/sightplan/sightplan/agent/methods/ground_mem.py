@@ -12,11 +12,11 @@ only if a precondition was out of view and its atom was neither asked nor provid
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sightplan.agent.asking import ask_atoms
 from sightplan.agent.context import WorldContext
 from sightplan.agent.methods import ground
-from sightplan.agent.methods.ground import Settings as Settings
 from sightplan.agent.policy import Stop
 from sightplan.domains import MemoryOf
 from sightplan.model import (
@@ -27,7 +27,17 @@ from sightplan.model import (
     Feedback,
     FeedbackStatus,
     Observation,
+    param,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(ground.Settings):
+    """Settings of ``ground_mem``."""
+
+    memory_action: str = param(
+        'words', 'How the memory names the action: in "words" (move the red block into ...), or '
+        'as a "call", such as moveblock(r, c1)', choices=('words', 'call'))
 
 
 class Policy(ground.Policy):
@@ -36,6 +46,11 @@ class Policy(ground.Policy):
     prompt = 'ground_mem'
     _memory = ''
     _checked: tuple[Observation, dict[Atom, Answer]] | None = None
+
+    def __init__(self, settings: Settings) -> None:
+        """Keep the settings."""
+        super().__init__(settings)
+        self._as_call = settings.memory_action == 'call'
 
     def begin(self, context: WorldContext) -> Stop | None:
         """Forget the last episode, ask every ground atom and plan from the answers."""
@@ -52,7 +67,8 @@ class Policy(ground.Policy):
     def _ask(self, context: WorldContext, observation: Observation, atoms: Sequence[Atom],
              purpose: AskPurpose, expected: Sequence[bool | None] | None = None,
              action: Action | None = None) -> dict[Atom, Answer]:
-        answers = ask_atoms(context, atoms, purpose, expected, action, observation, self._memory)
+        answers = ask_atoms(context, atoms, purpose, expected, action, observation, self._memory,
+                            self._form)
         if purpose is AskPurpose.PRECONDITION:
             self._checked = observation, answers
         return answers
@@ -79,4 +95,4 @@ class Policy(ground.Policy):
                  for atom, value in said.items()]
         if not pairs:  # there is no answer to have doubts about
             return ''
-        return context.domain.memory(self.prompt, outcome, action, pairs)
+        return context.domain.memory(self.prompt, outcome, action, pairs, self._as_call)
