@@ -179,6 +179,16 @@ def test_the_question_mark(mark):
     assert {text.endswith('so') for text in asked} == {not mark}
 
 
+@pytest.mark.parametrize(('words', 'whose'), [('own', 'robot'), ('paper', 'agent')])
+def test_the_words_of_questions(words, whose):
+    world = house_world('cup_1', 'plate_1', 'cabinet_1')
+    _, events, _ = episode(planner=ScriptedPlanner(solved()), world=world,
+                           spec=spec_of(house()), question_words=words)
+    texts = {question.text for question in events.of(Asked)[0].questions}
+    assert {f'Is the cup_1 in reach of the {whose}?', f'Is the {whose} holding the cup_1?',
+            'Is the cabinet_1 open?'} <= texts
+
+
 @pytest.mark.parametrize('method', ['ground', 'ground_cot', 'ground_mem'])
 def test_the_limit_of_tokens_of_an_answer(method):
     _, _, grounder = episode(method=method, reply_tokens=1024)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from sightplan.agent.context import AskedModel, Context, Reason, WorldContext
 from sightplan.model import (
@@ -31,6 +31,9 @@ from sightplan.model.query import Deadline, ask_one
 from sightplan.model.sample import Sample
 from sightplan.queries import DetectInstances, yes_no_queries
 
+if TYPE_CHECKING:
+    from sightplan.domains import Domain
+
 
 @dataclass(frozen=True, slots=True)
 class AskingForm:
@@ -39,10 +42,18 @@ class AskingForm:
     Attributes:
         reply_tokens: most tokens of a reply; 0: as many as the prompt allows.
         question_mark: whether questions end with their question mark.
+        paper_words: whether they are asked in the words of the paper's code, where the domain has
+            such (``text_prompts.yaml``).
     """
 
     reply_tokens: int = 0
     question_mark: bool = True
+    paper_words: bool = False
+
+    def question(self, domain: Domain, atom: Atom) -> Question:
+        """Return the question about an atom."""
+        return (domain.prompts.question_of_paper(atom) if self.paper_words
+                else domain.question(atom))
 
     def prompt(self, prompt: GroundingPrompt) -> GroundingPrompt:
         """Return a prompt with this form's limit of tokens and end of questions."""
@@ -112,7 +123,7 @@ def ask_atoms(context: WorldContext, atoms: Sequence[Atom], purpose: AskPurpose,
               if context.prompt else BARE)
     reason = Reason(purpose, expectations, action, memory, prompt_id(prompt.name, prompt.sha256))
     answers = ask_questions(context.asking(observation, reason=reason), observation,
-                            [context.domain.question(atom) for atom in atoms],
+                            [form.question(context.domain, atom) for atom in atoms],
                             form.prompt(prompt))
     return dict(zip(atoms, answers, strict=True))
 

@@ -101,7 +101,7 @@ def _episode_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
             f'({summary["cut_off"]["unreadable"]} unreadable)')))
     if summary['privileged_facts']:
         facts = summary['privileged_facts_per_episode'] or 0
-        lines.append(('provided', f'{facts:.1f} facts about what is out of view per episode'))
+        lines.append(('provided', f'{facts:.1f} privileged facts per episode'))
     lines.append(('ended by', ', '.join(f'{k} {v}' for k, v in summary['stops'].items()) or '-'))
     if summary['failures']['causes']:
         lines.append(('failed by', ', '.join(

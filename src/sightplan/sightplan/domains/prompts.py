@@ -43,6 +43,7 @@ from sightplan.model import (
     InputError,
     PastStep,
     Problem,
+    Question,
 )
 from sightplan.model.reading import Record
 
@@ -278,6 +279,7 @@ class Prompts:
         code = folder / CODE_FILE
         self._code_files = [code] if code.is_file() else []
         self._code = read_record(FillingCode, code) if self._code_files else FillingCode()
+        check_templates(code, 'questions.words', self._code.questions.words, schema)
         check_names(code, 'planning.untold_if', [
             name for name in [self._code.planning.untold_if] if name], schema.predicates)
         self.origin: PromptOrigin | None = (None if self._chosen is None
@@ -456,6 +458,13 @@ class Prompts:
                               template.before_past, _fill(template.before_goal, view),
                               tuple((step.action or template.no_action, step.outcome)
                                     for step in history[-template.window or len(history):]))
+
+    def question_of_paper(self, atom: Atom) -> Question:
+        """Return the yes/no question about an atom in the words of the paper's code."""
+        words = self._code.questions.words
+        if atom.predicate not in words:
+            return self._wording.question(atom)
+        return Question(atom, self._wording.fill(words, atom))
 
     def reference_facts(self, facts: Mapping[Atom, bool], in_view: Callable[[Atom], bool],
                         ) -> dict[Atom, bool]:

@@ -47,9 +47,15 @@ NAMES = tuple(f'{task}{memory}{cot}' for task in ('ground', 'plan', 'action')
 
 
 class _Questions(Record):
-    """What text prompts for questions leave to the code: the most tokens of a reply."""
+    """What text prompts for questions leave to the code.
+
+    Attributes:
+        max_tokens: most tokens of a reply.
+        words: questions, by predicate, that their code asks in other words than the domain.
+    """
 
     max_tokens: int = 1024
+    words: Annotated[dict[str, str], BY_NAME] = pydantic.Field(default={})
 
 
 class _Planning(Record):

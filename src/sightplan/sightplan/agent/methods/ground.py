@@ -79,6 +79,9 @@ class Settings:
         'all', 'Conditions about all objects are asked about "all" of them, or about all "others" '
         'than those of the action', choices=('all', 'others'))
     question_mark: bool = param(True, 'Whether questions end with their question mark')
+    question_words: str = param(
+        'own', "Questions in the domain's \"own\" words, or in those of the \"paper\", where the "
+        'domain has such', choices=('own', 'paper'))
     reply_tokens: int = param(0, REPLY_TOKENS, low=0, high=1 << 16)
 
 
@@ -100,7 +103,8 @@ class Policy(PolicyBase):
     def __init__(self, settings: Settings) -> None:
         """Keep the settings."""
         self._settings = settings
-        self._form = AskingForm(settings.reply_tokens, settings.question_mark)
+        self._form = AskingForm(settings.reply_tokens, settings.question_mark,
+                                settings.question_words == 'paper')
         if settings.reading:
             self.prompt = reading_all(self.prompt)
         self._belief: dict[Atom, bool] = {}

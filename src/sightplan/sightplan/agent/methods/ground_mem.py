@@ -91,7 +91,7 @@ class Policy(ground.Policy):
         elif any(literal.atom in self._worth and literal.atom not in observation.privileged_facts
                  and not observation.in_view(literal.atom) for literal in needed):
             outcome = MemoryOf.UNOBSERVED
-        pairs = [(context.domain.question(atom).text, 'Yes' if value else 'No')
+        pairs = [(self._form.question(context.domain, atom).text, 'Yes' if value else 'No')
                  for atom, value in said.items()]
         if not pairs:  # there is no answer to have doubts about
             return ''
