@@ -15,7 +15,7 @@ README = (Path(sightplan_suites.viplan.__file__).parent / 'README.md').read_text
 GROUNDERS = ('ground', 'ground_cot', 'ground_mem', 'ground_mem_cot')
 DOMAINS = ('blocksworld', 'household')
 PLANNERS = ('plan', 'plan_cot', 'action', 'action_cot')
-REASONS = re.compile(r'not undone|nothing to undo|which only (?:its authors|their)|not part of '
+REASONS = re.compile(r'not undone|nothing to undo|which only (?:its authors|their)|[Nn]ot part of '
                      r'`paper`|takes the paper\'s')
 """Words with which a row says why it has no switch in the protocol."""
 OPTIONS = {'--method-option': 'method_options', '--world-option': 'world_options',
