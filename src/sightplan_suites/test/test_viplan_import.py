@@ -279,6 +279,9 @@ def test_what_is_there_already_is_kept_and_what_changed_is_read_again(tmp_path):
     third = import_folder(folder, out)
     assert [run.name for run in third.runs] == [GROUND] and third.episodes == 1
     assert len(lines_of(out / GROUND)) == 1
+    next((folder / 'blocksworld/final_no_cot/predicates').rglob('*.json')).write_text('{"a')
+    fourth = import_folder(folder, out)
+    assert len(fourth.skipped) == 1 and len(lines_of(out / GROUND)) == 1  # nothing is lost
 
 
 def test_a_run_of_ones_own_is_never_replaced(tmp_path):

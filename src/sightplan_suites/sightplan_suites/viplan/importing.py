@@ -52,7 +52,6 @@ from sightplan_suites.viplan.official import (
     OfficialAnswer,
     OfficialFile,
     PlanEntry,
-    attempt_status,
     find_files,
     read_official,
     sha256_of,
@@ -145,11 +144,9 @@ def run_name(file: OfficialFile) -> str:
 def _import_file(file: OfficialFile, folder: Path, origin: Mapping[str, Any], done: Imported,
                  ) -> None:
     there = _there(folder)
-    if there is not None:
-        if there == (sha256_of(file.path), sightplan.__version__):
-            done.kept.append(folder)
-            return
-        shutil.rmtree(folder)
+    if there is not None and there == (sha256_of(file.path), sightplan.__version__):
+        done.kept.append(folder)
+        return
     content = read_official(file)
     lines, answers = [], []
     for name, entry in content.entries.items():
@@ -205,7 +202,7 @@ def identity_of(file: OfficialFile, content: Content) -> dict[str, Any]:
 
 def _write(folder: Path, identity: Mapping[str, Any], lines: Sequence[Mapping[str, Any]],
            answers: Sequence[str], origin: Mapping[str, Any]) -> None:
-    """Write a run directory, so that it is whole or not there."""
+    """Write a run directory, so that it is whole or not there; it replaces an older one."""
     made = folder.with_name(f'.{folder.name}.part')
     shutil.rmtree(made, ignore_errors=True)
     try:
@@ -221,6 +218,8 @@ def _write(folder: Path, identity: Mapping[str, Any], lines: Sequence[Mapping[st
             **summarise(lines, load_suite('viplan')), 'out': str(folder), 'planned': len(lines),
             'problems_skipped': [], 'interrupted': False, 'stopped_by': '', 'spent': None,
             'pictures': ''})
+        if folder.exists():
+            shutil.rmtree(folder)
         made.rename(folder)
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
@@ -328,8 +327,7 @@ class _Ground(_Episode):
                 self._enumerate(replan.results)
                 self._plan(number + 1, bool(replan.actions), len(replan.actions or ()) or None)
         line['remaining'] = entry.remaining if self._planned else 0
-        line['questions'] = sum(counts['asked'] for table in line['predicates'].values()
-                                for counts in table.values())
+        line['questions'] = len(self.answers)
         stop, message = self._end()
         return self._finish(entry.goal_reached, stop, message)
 
@@ -500,7 +498,7 @@ class _Plan(_Episode):
         """The line of the episode."""
         entry, proposals = self._entry, self.line['proposals']
         for attempt in entry.attempts:
-            status = FeedbackStatus(attempt_status(attempt))
+            status = attempt.status
             unknown = {'proposal': ProposalStatus.UNKNOWN_ACTION.value} if (
                 status is FeedbackStatus.INVALID) else {}
             self._step(attempt.action, status,

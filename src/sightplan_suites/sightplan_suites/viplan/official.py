@@ -19,7 +19,7 @@ import pydantic
 from pydantic import BeforeValidator, PlainValidator
 
 from sightplan.domains import load_domain
-from sightplan.model import Atom, InputError
+from sightplan.model import Atom, FeedbackStatus, InputError
 from sightplan.model.json_text import load_json
 from sightplan.model.reading import validated
 from sightplan.model.yes_no_text import parse_prefix
@@ -46,7 +46,6 @@ FIGURES = ('task_accuracy', 'fail_ratio', 'predicate_accuracy', 'macro_predicate
 _NO_PROBLEMS = {*FIGURES, 'problem_stats', 'predicate_stats', 'statistics', 'metadata'}
 _NOT_LEGAL = 'not legal'
 _UNKNOWN = 'does not exist'
-_REFUSED = 'incorrectly specified'
 
 
 # ------------------------------------------------------------------------------ where files are
@@ -144,7 +143,6 @@ class OfficialAnswer(NamedTuple):
     def mismatch(self) -> bool:
         """Whether it says something else than was expected, or cannot be read."""
         return self.says is None or self.expected not in (None, self.says)
-
 
 
 def _says(value: object) -> bool | None:
@@ -323,9 +321,10 @@ class Attempt(_Read):
     info: Annotated[str, BeforeValidator(_info)] = ''
 
     @property
-    def unknown(self) -> bool:
-        """Whether it was no action of the domain."""
-        return not self.success and _UNKNOWN in self.info
+    def status(self) -> FeedbackStatus:
+        """What became of it; where wrong parameters and illegal actions look alike: rejected."""
+        return (FeedbackStatus.EXECUTED if self.success else FeedbackStatus.INVALID
+                if _UNKNOWN in self.info else FeedbackStatus.REJECTED)
 
 
 class PlanEntry(_Read):
@@ -352,11 +351,6 @@ class PlanEntry(_Read):
                 continue
             kept.append(one)
         return kept
-
-
-def attempt_status(attempt: Attempt) -> str:
-    """What became of an attempt: ``executed``, ``rejected`` or ``invalid``."""
-    return 'executed' if attempt.success else 'invalid' if attempt.unknown else 'rejected'
 
 
 # ---------------------------------------------------------------------------------------- files
