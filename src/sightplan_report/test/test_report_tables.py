@@ -430,6 +430,27 @@ def test_success_over_the_answers_needed(tmp_path):
     assert bins[1]['independent'] == pytest.approx((68 / 70) ** 30)
 
 
+def test_success_predicted_from_single_answers_over_both_domains(tmp_path):
+    fields = asked({'on': counts(9, 10)}, 4, 6, 2)  # 19 of 20 are right
+    write_run(tmp_path / 'a', [line(0, True, **fields), line(1, False, **fields)])
+    house = asked({'open': counts(2, 5)}, 2, 3, 1)  # 7 of 10 are right
+    write_run(tmp_path / 'b', [line(0, False, domain='household', optimal_length=1, **house)],
+              domain='household')
+    blocks, home, both = rows(tmp_path, 'compounding_predicted')
+    assert (blocks['domain'], home['domain'], both['domain']) == (
+        'blocksworld', 'household', 'all')
+    assert (blocks['accuracy'], blocks['answers'], blocks['success']) == (.95, 20.0, .5)
+    assert blocks['predicted'] == pytest.approx(.95 ** 20)
+    assert (home['accuracy'], home['answers'], home['success']) == (.7, 10.0, 0.0)
+    assert home['difference'] == pytest.approx(-.7 ** 10)
+    # All episodes, each with the accuracy of its domain.
+    assert both['predicted'] == pytest.approx((2 * .95 ** 20 + .7 ** 10) / 3)
+    assert (both['success'], both['success_n'], both['asked']) == (pytest.approx(1 / 3), 3, 50)
+    write_run(tmp_path / 'c', [line(0, True, **fields)], world={'look': 2})
+    assert 'all' not in [row['domain'] for row in rows(tmp_path, 'compounding_predicted')], (
+        'which of the two belongs to household is not known')
+
+
 def test_an_episode_without_a_check_takes_the_sizes_of_others():
     stuck = line(1, False, **asked({'on': counts(8, 10)}))
     checked = line(0, True, **asked({'on': counts(10, 10)}, 4, 6, 2))
@@ -784,7 +805,8 @@ def test_every_table_keeps_its_word(tmp_path):
     made = make_tables(gather(tmp_path))
     assert [table.name for table in made] == [
         'success', 'figure5', 'model_table', 'models', 'predicates_blocksworld', 'predicates',
-        'compounding', 'failures', 'stops', 'cost', 'paired', 'measures', 'runs']
+        'compounding', 'compounding_predicted', 'failures', 'stops', 'cost', 'paired', 'measures',
+        'runs']
     types = {'text': str, 'bool': bool, 'count': int}
     for table in made:
         keys = [column.key for column in table.columns]

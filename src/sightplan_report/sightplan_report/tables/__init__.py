@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from sightplan_report.lines import EPISODE, SAMPLE
 from sightplan_report.results import Results
-from sightplan_report.tables.answers import calibration, compounding_table
+from sightplan_report.tables.answers import (
+    calibration,
+    compounding_predicted,
+    compounding_table,
+)
 from sightplan_report.tables.chains import chains_of_thought
 from sightplan_report.tables.effort import causes, cost, cut_off, failures, stops
 from sightplan_report.tables.measures import measures, of_suites
@@ -30,7 +34,7 @@ def make_tables(results: Results) -> tuple[Table, ...]:
 
     Names are stable: ``success``, ``figure5``, ``chains_of_thought``, ``model_table``, ``models``,
     ``ranking``, ``ranking_agreement``, ``predicates``, ``predicates_<domain>``,
-    ``compounding``, ``failures``, ``causes``, ``cut_off``, ``stops``,
+    ``compounding``, ``compounding_predicted``, ``failures``, ``causes``, ``cut_off``, ``stops``,
     ``calibration``, ``calibration_error``, ``cost``, ``paired``, ``sample_scores``,
     ``paired_samples``, ``wrong_samples``, ``measures``, ``suite_<name>_<table>`` (what suites
     add), ``runs``.
@@ -42,8 +46,8 @@ def make_tables(results: Results) -> tuple[Table, ...]:
     made = (success(episodes), figure5(episodes), chains_of_thought(episodes),
             model_table(episodes), models(episodes), *ranking(episodes),
             *predicate_tables(episodes), predicates(episodes), compounding_table(episodes),
-            failures(episodes), causes(samples), cut_off(episodes), stops(episodes),
-            *calibration(episodes), cost(episodes), paired(episodes), sample_scores(samples),
-            paired_samples(samples), wrong_samples(samples), measures(results),
-            *of_suites(results), runs(results))
+            compounding_predicted(episodes), failures(episodes), causes(samples),
+            cut_off(episodes), stops(episodes), *calibration(episodes), cost(episodes),
+            paired(episodes), sample_scores(samples), paired_samples(samples),
+            wrong_samples(samples), measures(results), *of_suites(results), runs(results))
     return tuple(table for table in made if table.rows)

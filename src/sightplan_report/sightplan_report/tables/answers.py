@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import fmean
 from typing import Any
 
 from sightplan.metrics import Reliability, belief_reliability, measures, reliability
@@ -16,11 +17,11 @@ from sightplan.metrics.compounding import (
     error_free,
     needed,
 )
-from sightplan.metrics.intervals import fraction_of_counts
+from sightplan.metrics.intervals import fraction_of, fraction_of_counts
 from sightplan_report.conditions import of_models
 from sightplan_report.grouping import grouped
 from sightplan_report.results import Group, Line, Results
-from sightplan_report.tables.common import fraction_cells, group_cells
+from sightplan_report.tables.common import ALL, fraction_cells, group_cells
 from sightplan_report.tables.model import Table, make
 
 _BINS = 20
@@ -35,25 +36,86 @@ def compounding_table(results: Results) -> Table:
 
 def compounding_rows(results: Results) -> Iterator[dict[str, Any]]:
     """The rows of ``compounding_table``, each with its ``rate``, a ``Fraction``, besides."""
+    for groups in _asking(results):
+        needs = _needed(groups)
+        lower = edges([need.answers for pairs in needs for need, *_ in pairs])
+        for group, pairs in zip(groups, needs, strict=True):
+            yield from _compounding_rows(group, group.scored, pairs, lower)
+
+
+def _asking(results: Results) -> Iterable[Sequence[Group]]:
+    """The groups whose method asks questions, by domain and method."""
     asked = [group for group in results.groups
              if any(line['questions'] for line in group.scored)]
-    families = grouped(asked, lambda group: (group.domain, group.method))
-    for groups in families.values():
-        yield from _compounded(groups)
+    return grouped(asked, lambda group: (group.domain, group.method)).values()
 
 
-def _compounded(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
-    """The rows of groups of one domain and method."""
+def _needed(groups: Sequence[Group]) -> list[_Needs]:
+    """The answers that the episodes of each group needed; groups of one domain and method."""
     exact = {same: error_free(line for group in alike if not group.failure_probability
                               for line in group.scored)
              for same, alike in grouped(groups, _asked_alike).items()}
     sizes = check_sizes(line for group in groups for line in group.scored)
-    needs = [[(need, bool(measures.solved(line)), line['cluster']) for line in group.scored
-              if (need := needed(line, exact[_asked_alike(group)], sizes)) is not None]
-             for group in groups]
-    lower = edges([need.answers for pairs in needs for need, *_ in pairs])
-    for group, pairs in zip(groups, needs, strict=True):
-        yield from _compounding_rows(group, group.scored, pairs, lower)
+    return [[(need, bool(measures.solved(line)), line['cluster']) for line in group.scored
+             if (need := needed(line, exact[_asked_alike(group)], sizes)) is not None]
+            for group in groups]
+
+
+def compounding_predicted(results: Results) -> Table:
+    """Success predicted from the accuracy of single answers beside the observed one.
+
+    A row is over the episodes of a model in one domain, or in all, where the model has several.
+    """
+    parts: list[_Predicted] = []
+    for groups in _asking(results):
+        for group, needs in zip(groups, _needed(groups), strict=True):
+            right, asked = answers_right(group.scored)
+            if asked and needs:
+                parts.append(_Predicted(group, right, asked, needs))
+    rows = [_predicted_row(group_cells(part.group), [part]) for part in parts]
+    by_model = grouped(parts, lambda part: (
+        part.group.method, part.group.model, part.group.failure_probability,
+        part.group.calibrated))
+    for own in by_model.values():
+        if 1 < len(own) == len({part.group.domain for part in own}):
+            rows.append(_predicted_row({
+                **group_cells(own[0].group), 'domain': ALL, 'privileged': None, 'variant': None,
+            }, own))
+    return make('compounding_predicted', rows)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Predicted:
+    """Episodes of a group whose number of needed answers is known.
+
+    Attributes:
+        group: the group.
+        right: number of right answers in all its scored episodes.
+        asked: number of answers in these.
+        needs: see ``_Needs``.
+    """
+
+    group: Group
+    right: int
+    asked: int
+    needs: _Needs
+
+    @property
+    def chances(self) -> list[float]:
+        """Each episode's chance of success if each answer were right independently."""
+        return [(self.right / self.asked) ** need.answers for need, *_ in self.needs]
+
+
+def _predicted_row(cells: dict[str, Any], parts: Sequence[_Predicted]) -> dict[str, Any]:
+    needs = [one for part in parts for one in part.needs]
+    predicted = fmean(chance for part in parts for chance in part.chances)
+    found = fraction_of([solved for _, solved, _ in needs], [cluster for *_, cluster in needs])
+    right, asked = (sum(getattr(part, name) for part in parts) for name in ('right', 'asked'))
+    return {**cells, 'accuracy': right / asked, 'asked': asked,
+            'answers': fmean(need.answers for need, *_ in needs), 'predicted': predicted,
+            **fraction_cells('success', found), 'difference': (found.rate or 0.0) - predicted,
+            'exact': sum(need.exact for need, *_ in needs),
+            'left_out': sum(len(part.group.scored) for part in parts) - len(needs)}
 
 
 def _asked_alike(group: Group) -> tuple[Any, ...]:
