@@ -549,6 +549,9 @@ def test_bad_usage_is_exit_code_2_with_a_message(command, capsys, arguments):
 @pytest.mark.parametrize(('arguments', 'words'), [
     (['--backend', 'embedded', '--table', 'perfect'], 'noisy_oracle, not embedded'),
     (['--backend', 'noisy_critic', '--table', 'perfect'], 'noisy_oracle, not noisy_critic'),
+    (['--method', 'plan', '--backend', 'noisy_oracle', '--table', 'perfect'],
+     'noisy_planner, not noisy_oracle'),
+    (['--method', 'plan', '--table', 'gpt-99'], "no table 'gpt-99'"),
     (['--table', 'perfect', '--backend-option', 'table=gpt-4.1'], 'say the same'),
     (['--suite', 'predicates', '--method', 'ask', '--rerun', 'x.rrd'], 'shows episodes'),
     (['--table', 'perfect', '--method', 'ground', '--goal', 'pictured', '--world-option',

@@ -103,7 +103,17 @@ def test_methods_whose_model_plans_keep_their_backend_and_drop_what_is_about_que
 
 def test_a_backend_that_cannot_plan_is_named_with_its_cell():
     with pytest.raises(InputError, match='cell .*method=plan.*noisy_oracle.*cannot plan'):
-        sweep_of('axes: {method: [ground, plan], table: [perfect]}')
+        sweep_of('axes: {method: [ground, plan], backend: [noisy_oracle]}')
+
+
+def test_a_table_is_of_the_simulated_model_that_the_method_asks():
+    sweep = sweep_of('axes: {method: [ground, plan, action_cot], table: [InternVL3-78B]}')
+    assert {cell.settings.method: (cell.settings.backend, cell.settings.backend_options['table'])
+            for cell in sweep.cells} == {
+        'ground': ('noisy_oracle', 'InternVL3-78B'), 'plan': ('noisy_planner', 'InternVL3-78B'),
+        'action_cot': ('noisy_planner', 'InternVL3-78B')}
+    with pytest.raises(InputError, match='short for backend noisy_planner.*noisy_oracle'):
+        sweep_of('axes: {method: [plan], backend: [noisy_oracle], table: [perfect]}')
 
 
 def test_named_values_set_several_fields_and_cells_that_are_the_same_are_one():

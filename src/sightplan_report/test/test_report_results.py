@@ -364,6 +364,9 @@ def test_calibrations_of_splits_do_not_tear_a_group_apart(tmp_path):
     ('noisy_oracle(mine@0123+1.5, seed 0)', 'mine'),
     ('noisy_reader(gpt-4o 3d, near 0.7, repeat 0.45, seed 0)', 'GPT-4o'),
     ('noisy_reader(perfect 2d, near 0.7, repeat 0.45, seed 0)', 'perfect'),
+    ('noisy_planner(InternVL3 78B, repeat 0.9, seed 0)', 'InternVL3 78B'),
+    ('noisy_planner(Qwen3-VL 30B A3B hard, repeat 0.9, seed 1)', 'Qwen3-VL 30B A3B'),
+    ('noisy_planner(mine@0123, repeat 0.9, seed 0)', 'mine'),
     ('embedded_model/blocksworld@0f3a', 'embedded'),
     ('scripted(replies.yaml@12ab)', 'scripted'),
     ('someone/Unheard-Of-3B@1', 'Unheard-Of-3B'), ('', '')])
