@@ -35,11 +35,11 @@ _CHOOSE_A_MODEL = ('name', 'seed', 'table', 'model', 'base_url', 'revision', 'mo
                    'script', 'path')
 _UNCHOSEN = {name: getattr(RunSettings(), name) for name in RULES}
 """Settings with which a run follows its suite's rules."""
-_NOT_OF_ALL = ('answers', 'planner', 'backend')
+_NOT_OF_ALL = ('answers', 'planner', 'backend', 'prompts')
 """Fields that methods without questions, plans or a model do not have."""
 
 _BY_DOMAIN = ('domain_sha256', 'domain_settings_sha256', 'questions_sha256', 'problems', 'world',
-              'backend')
+              'backend', 'prompts')
 
 
 def condition_of(identity: Mapping[str, Any], suite: Suite | None = None,

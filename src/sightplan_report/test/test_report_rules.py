@@ -9,7 +9,7 @@ from sightplan.agent import method_names, needs_model
 from sightplan.model import InputError
 from sightplan.runs import RunSettings, load_suite, specify, suite_names
 from sightplan.runs.rules import RULES, of_suite
-from sightplan_report.conditions import condition_of
+from sightplan_report.conditions import condition_of, for_methods
 from sightplan_report.results import gather
 from sightplan_report.tables import make_tables
 
@@ -157,3 +157,14 @@ def test_the_papers_mean_of_a_class_needs_all_methods_of_the_class(tmp_path):
         if number > 1:
             (row,) = rows_of(tmp_path, method=average.format(number))
             assert row['paper_five'] == (.46 if number == 4 else None)
+
+
+def test_methods_without_prompts_stand_beside_those_with_prompts_of_a_folder():
+    found = {method: specify(RunSettings(method=method)).identity('m' if method == 'ground' else '')
+             for method in ('ground', 'oracle')}
+    told = {'folder': 'clone', 'sha256': '0123456789ab', 'official': True}
+    theirs, ours = (condition_of({**found['ground'], **more}) for more in ({'prompts': told}, {}))
+    assert for_methods(theirs, condition_of(found['oracle']))
+    assert theirs != ours
+    other = condition_of({**found['ground'], 'prompts': {**told, 'sha256': 'ba9876543210'}})
+    assert not for_methods(theirs, other)
