@@ -583,6 +583,15 @@ def test_a_model_made_for_another_domain_is_refused(made: Callable) -> None:
     assert len(others.goals) == 1
 
 
+def test_an_agent_with_other_prompts_is_refused(made: Callable, tmp_path: Path, capsys) -> None:
+    (tmp_path / 'ground.txt').write_text('<system>Look.</system><user>{image}</user>')
+    others = Others()
+    with made(others, prompts=str(tmp_path), method='ground') as (node, _):
+        assert ended(node) == 2
+    assert "for agent they are '': start both with the same prompts:=" in capsys.readouterr().err
+    assert not others.goals
+
+
 def test_a_cancelled_action_cancels_its_episode(made: Callable) -> None:
     others = Others()
     others.hang.clear()

@@ -160,8 +160,8 @@ def test_the_papers_mean_of_a_class_needs_all_methods_of_the_class(tmp_path):
 
 
 def test_methods_without_prompts_stand_beside_those_with_prompts_of_a_folder():
-    found = {method: specify(RunSettings(method=method)).identity('m' if method == 'ground' else '')
-             for method in ('ground', 'oracle')}
+    found = {method: specify(RunSettings(method=method)).identity(model)
+             for method, model in (('ground', 'm'), ('oracle', ''))}
     told = {'folder': 'clone', 'sha256': '0123456789ab', 'official': True}
     theirs, ours = (condition_of({**found['ground'], **more}) for more in ({'prompts': told}, {}))
     assert for_methods(theirs, condition_of(found['oracle']))

@@ -1,10 +1,27 @@
 """Labels: in the picture, apart from one another, readable, always the same."""
 
+from contextlib import closing
+from unittest import mock
+
+import cv2
 import numpy as np
 import pytest
 
-from sightplan_sim.household.labels import INKS, LabelledBox, _lettering, draw_labels
+from sightplan.domains import find_problem, load_domain
+from sightplan.model import Action, EpisodeSpec
+from sightplan_sim.household import world as world_module
+from sightplan_sim.household.labels import (
+    INKS,
+    LabelledBox,
+    _lettering,
+    draw_labels,
+    place_plates,
+)
+from sightplan_sim.household.settings import Settings
 from sightplan_sim.lettering import text_aspect
+
+MOST_COVERED = 0.15
+"""Most of a labelled object that plates may cover."""
 
 
 def box(name, x, y, w=60, h=50):
@@ -94,3 +111,72 @@ def test_a_thing_keeps_its_colour_when_others_come_into_view():
     beside = draw_labels(picture(), CROWDS['apart'])
     assert (alone == INKS[1]).all(axis=2).any() and not (alone == INKS[0]).all(axis=2).any()
     assert all((beside == INKS[k]).all(axis=2).any() for k in (0, 1))
+
+
+def covered_by_plates(boxes, width, height):
+    """Return the largest fraction of an object's hull that name plates cover."""
+    plates = place_plates(boxes, width, height)
+    mask = np.zeros((height, width), np.uint8)
+    for x0, y0, x1, y1 in plates:
+        mask[int(y0):int(y1), int(x0):int(x1)] = 1
+    fractions = []
+    for box in boxes:
+        hull = np.zeros((height, width), np.uint8)
+        cv2.fillConvexPoly(hull, np.round(box.outline).astype(np.int32), 1)
+        fractions.append((hull & mask).sum() / max(1, hull.sum()))
+    return max(fractions)
+
+
+@pytest.mark.parametrize('boxes', [
+    [box('plate_1', 200, 200, 14, 8), box('plate_2', 216, 204, 14, 8),
+     box('plate_3', 205, 210, 14, 8)],
+    [box(f'apple_{k}', 60 + 40 * (k % 5), 60 + 40 * (k // 5), 20, 20) for k in range(1, 11)],
+    [box('sock_1', 0, 0, 12, 10), box('sock_2', 466, 470, 12, 9)]])
+@pytest.mark.parametrize('size', [(480, 480), (640, 480)])
+def test_plates_cover_little_of_small_things(boxes, size):
+    assert covered_by_plates(boxes, *size) <= MOST_COVERED
+
+
+def _as_it_is(rgb, boxes):
+    """Stand in for ``draw_labels``: draw nothing."""
+    return rgb
+
+
+def labelled(world, problem, split):
+    """Yield the boxes that are drawn at the start, and where the robot went to each object."""
+    with mock.patch.object(world_module, 'draw_labels', side_effect=_as_it_is) as draw:
+        world.reset(EpisodeSpec('x', problem, 'oracle', split, 1, 30, 0.0))
+        world.observe()
+        for name in problem.objects:
+            world.execute(Action('navigate-to', (name,)))
+            world.observe()
+    return [(call.args[1], *call.args[0].shape[1::-1]) for call in draw.call_args_list]
+
+
+def worst(problems):
+    """Return the problems with a picture in which a thing is covered too much, and how much."""
+    found = {}
+    with closing(world_module.HouseholdWorld(Settings())) as world:
+        for split, problem in problems:
+            for boxes, width, height in labelled(world, problem, split):
+                if (most := covered_by_plates(boxes, width, height)) > MOST_COVERED:
+                    found[f'{split}/{problem.name}'] = most
+    return found
+
+
+def all_problems():
+    domain = load_domain('household')
+    return [(split, problem) for split in domain.splits
+            for problem in domain.split_problems(split)]
+
+
+@pytest.mark.parametrize('name', ['sorting_groceries_0', 'organizing_boxes_in_garage_4'])
+def test_labels_do_not_hide_what_they_name(name):
+    """In these pictures plates once lay on small things."""
+    assert worst([('hard', find_problem(load_domain('household'), f'hard/{name}'))]) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_labels_hide_nothing_in_any_problem():
+    assert worst(all_problems()) == {}

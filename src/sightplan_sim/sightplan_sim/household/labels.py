@@ -22,6 +22,11 @@ _SHIFT = 4
 _FINE = 4
 _HEIGHT = 1 / 25  # height of a name plate, as a fraction of the picture's height
 _STEP = 6  # px between places that are tried for a plate
+_MOST_COVERED = 0.12
+"""Fraction of a named object that plates may cover together, if there is room elsewhere."""
+
+Plate = tuple[float, float, float, float]
+"""Corners x0, y0, x1, y1 of a name plate [px]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +45,7 @@ class LabelledBox:
 def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox]) -> NDArray[np.uint8]:
     """Outline some objects and write their names beside them.
 
-    Plates stay in the picture and do not cover one another as long as there is room; they keep
-    off the outlined objects if they can. A line leads from each to its object.
+    Plates are where ``place_plates`` puts them. A line leads from each to its object.
 
     Args:
         rgb: (H, W, 3) uint8; stays as it is.
@@ -56,11 +60,7 @@ def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox]) -> NDArray
     height, width = rgb.shape[:2]
     outlines = [np.asarray(box.outline, dtype=np.float64) for box in boxes]
     areas = [_bounds(outline, width, height) for outline in outlines]
-    plates: list[tuple[float, float, float, float]] = []
-    tall = max(13, round(height * _HEIGHT))
-    for box, area in zip(boxes, areas, strict=True):
-        wide = min(width, round(tall * text_aspect(box.name)) + 4)
-        plates.append(_place(wide, tall, area, areas, plates, width, height))
+    plates = place_plates(boxes, width, height)
     thick = max(1, round(height / 240))
     inks = [INKS[_turn(box.name) % len(INKS)] for box in boxes]
     for outline, ink in zip(outlines, inks, strict=True):
@@ -75,6 +75,56 @@ def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox]) -> NDArray
         cover = _lettering(box.name, x1 - x0, y1 - y0)[:, :, None]
         window[:] = np.round(np.array(ink) * (1 - cover) + 255 * cover).astype(np.uint8)
     return out
+
+
+def place_plates(boxes: Sequence[LabelledBox], width: int, height: int) -> list[Plate]:
+    """Return the places of the name plates of some objects in a picture, in their order.
+
+    Plates stay in the picture, and as long as there is room they do not cover one another, and
+    together no more than ``_MOST_COVERED`` of any of the objects. They are near their objects.
+
+    Args:
+        boxes: what to name; order decides who chooses a place first.
+        width: of the picture [px].
+        height: of the picture [px].
+    """
+    areas = [_bounds(np.asarray(box.outline, dtype=np.float64), width, height) for box in boxes]
+    hulls = [_Hull.of(box, width, height) for box in boxes]
+    plates: list[Plate] = []
+    tall = max(13, round(height * _HEIGHT))
+    for box, area in zip(boxes, areas, strict=True):
+        wide = min(width, round(tall * text_aspect(box.name)) + 4)
+        plates.append(_place(wide, tall, area, areas, hulls, plates, width, height))
+    return plates
+
+
+@dataclass(frozen=True, eq=False)
+class _Hull:
+    """The part of an object's outline that lies in the picture.
+
+    Attributes:
+        sums: (H + 1, W + 1) numbers of its pixels above and to the left.
+        pixels: number of its pixels, at least 1.
+    """
+
+    sums: NDArray[np.int32]
+    pixels: int
+
+    @classmethod
+    def of(cls, box: LabelledBox, width: int, height: int) -> _Hull:
+        """Return the hull of a box in a picture of this size."""
+        mask = np.zeros((height, width), np.uint8)
+        corners = np.clip(np.round(box.outline), -width - height, 2 * (width + height))
+        cv2.fillConvexPoly(mask, corners.astype(np.int32), 1)
+        sums = np.asarray(cv2.integral(mask), np.int32)
+        return cls(sums, max(1, int(sums[-1, -1])))
+
+    def covered(self, x0: NDArray[np.int64] | int, y0: NDArray[np.int64] | int,
+                x1: NDArray[np.int64] | int, y1: NDArray[np.int64] | int) -> Floats:
+        """Return the fraction of it in rectangles."""
+        sums = self.sums
+        inside = sums[y1, x1] - sums[y0, x1] - sums[y1, x0] + sums[y0, x0]
+        return np.asarray(inside / self.pixels, dtype=np.float64)
 
 
 def _lettering(text: str, width: int, height: int) -> NDArray[np.float32]:
@@ -98,8 +148,7 @@ def _bounds(outline: Floats, width: int, height: int) -> tuple[float, float, flo
 
 
 def _place(wide: int, tall: int, area: tuple[float, ...], areas: Sequence[tuple[float, ...]],
-           taken: Sequence[tuple[float, ...]], width: int, height: int,
-           ) -> tuple[float, float, float, float]:
+           hulls: Sequence[_Hull], taken: Sequence[Plate], width: int, height: int) -> Plate:
     """The best place for a plate: near its object, on no plate, on few objects."""
     xs = np.unique(np.clip([*range(0, width, _STEP), area[0], (area[0] + area[2] - wide) / 2],
                            0, max(0, width - wide)).astype(int))
@@ -113,6 +162,10 @@ def _place(wide: int, tall: int, area: tuple[float, ...], areas: Sequence[tuple[
     cost = away + off + below
     for other in areas:
         cost = cost + 60.0 * _overlap(x, y, wide, tall, other) / (wide * tall)
+    for hull in hulls:
+        before = sum(float(hull.covered(*map(int, plate))) for plate in taken)
+        excess = before + hull.covered(x, y, x + wide, y + tall) - _MOST_COVERED
+        cost = cost + 1e5 * np.maximum(excess, 0.0)
     for plate in taken:
         grown = (plate[0] - 2, plate[1] - 2, plate[2] + 2, plate[3] + 2)
         cost = cost + 1e4 * _overlap(x, y, wide, tall, grown)
