@@ -8,10 +8,12 @@ import json
 import pytest
 
 from doubles import two_blocks
+from sightplan.agent.asking import AskingForm
 from sightplan.cli import main
 from sightplan.domains import Became, Domain, MemoryOf, load_domain
 from sightplan.domains.text_prompts import NAMES
 from sightplan.model import Action, Atom, DomainError, InputError, PastStep
+from sightplan.planning.visual import read_proposal
 from sightplan.runs import EpisodePlan, RunSettings
 
 GROUND = '<system>\nYou judge toys.\n</system>\n<user>\n{image}\n'
@@ -150,6 +152,24 @@ def test_earlier_actions_are_a_json_list(clone):
     done = PastStep('grasp(bowl_1)', home.became('plan', Became.EXECUTED))
     text = home.planning_prompt('plan', home.split_problems('simple')[0], (done,)).before_image
     assert '[{"action": "grasp", "parameters": ["bowl_1"], "outcome": "executed"}]' in text
+
+
+def test_replies_are_read_between_braces_with_the_parameters_that_the_files_ask_for(clone):
+    home = load_domain('household', prompts=clone)
+    for domain, problem, action, listed in (
+            (home, home.split_problems('simple')[0], 'navigate-to(cabinet_1)', True),
+            (blocks(clone), two_blocks(), str(MOVE), False)):
+        name, _, args = action[:-1].partition('(')
+        text = json.dumps({'plan': [{'action': name, 'parameters': args.split(', ')}]})
+        prompt = domain.planning_prompt('plan', problem)
+        found = read_proposal(text, prompt, domain.prompts.actions, domain.model(problem),
+                              between_braces=True)
+        assert [str(one) for one in found.actions] == ([action] if listed else [])
+
+
+def test_question_marks_are_cut_once(clone):
+    prompt = AskingForm(question_mark=False).prompt(blocks(clone).grounding_prompt('ground'))
+    assert prompt.ask('Is it so?') == 'Is it so'
 
 
 def test_the_section_of_privileged_facts_is_left_out_without_any(clone):

@@ -113,6 +113,8 @@ class PlanningPrompt:
         before_past, before_goal: text before a past picture (``{action}``, ``{outcome}``: what was
             done then) and before the picture of the goal.
         sha256: SHA-256 of the files it was made from, first 12 hex digits.
+        lists_parameters: whether a reply, as ViPlan's reference implementation reads it, has the
+            parameters of an action as a list, without names.
     """
 
     name: str
@@ -127,6 +129,7 @@ class PlanningPrompt:
     before_past: str = ''
     before_goal: str = ''
     steps: tuple[tuple[str, str], ...] = ()
+    lists_parameters: bool = False
 
     def became(self, what: Became, **values: str) -> str:
         """Return the outcome of a proposal in words for the next prompt.
@@ -457,7 +460,9 @@ class Prompts:
                               template.reasoning, dict(template.outcomes), sha256,
                               template.before_past, _fill(template.before_goal, view),
                               tuple((step.action or template.no_action, step.outcome)
-                                    for step in history[-template.window or len(history):]))
+                                    for step in history[-template.window or len(history):]),
+                              template.earlier is not None
+                              and template.earlier.parameters == 'list')
 
     def question_of_paper(self, atom: Atom) -> Question:
         """Return the yes/no question about an atom in the words of the paper's code."""

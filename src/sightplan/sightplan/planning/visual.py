@@ -164,7 +164,8 @@ def read_proposal(text: str, prompt: PlanningPrompt, words: Mapping[str, ActionW
         truncated: whether the reply was cut off.
         between_braces: whether, instead of all this, what stands from the first "{" of the reply
             to its last "}" is read as JSON, as in ViPlan's reference implementation. Then a key
-            may come twice (the last counts), and there may be others; parameters are a mapping.
+            may come twice (the last counts), and there may be others; parameters are a mapping, or
+            a list where the prompt says so (``lists_parameters``).
 
     Returns:
         the proposal, without model and hash.
@@ -239,8 +240,9 @@ def _read_between_braces(text: str, prompt: PlanningPrompt,
     if not isinstance(steps, list) or not all(
             isinstance(step, dict) and isinstance(step.get('action'), str) for step in steps[:1]):
         return None
+    kinds = (dict, list) if prompt.lists_parameters else dict
     return ([{**step, 'parameters': step.get('parameters') if isinstance(
-                step.get('parameters'), dict) else {}} if isinstance(step, dict) else step
+                step.get('parameters'), kinds) else {}} if isinstance(step, dict) else step
              for step in steps], explanation if isinstance(explanation, str) else '', False)
 
 
