@@ -46,6 +46,7 @@ from sightplan.model import (
     Privileged,
     Problem,
     Proposal,
+    ProposalForm,
     ProposalStatus,
     Proposed,
     Question,
@@ -190,9 +191,14 @@ def test_proposed(event: Proposed) -> None:
     assert known(back.observation) == known(seen)
 
 
-@given(st.lists(PAST_STEPS, max_size=3), NAMES, st.booleans())
-def test_visual_task(history: list[PastStep], prompt: str, stops: bool) -> None:
-    task = VisualTask(PROBLEM.for_agent(), prompt, tuple(history), stops)
+FORMS = st.builds(ProposalForm, st.sampled_from(['list', 'json']),
+                  st.sampled_from(['repaired', 'braces']), st.integers(0, 1 << 16))
+
+
+@given(st.lists(PAST_STEPS, max_size=3), NAMES, st.booleans(), FORMS)
+def test_visual_task(history: list[PastStep], prompt: str, stops: bool,
+                     form: ProposalForm) -> None:
+    task = VisualTask(PROBLEM.for_agent(), prompt, tuple(history), stops, form=form)
     request = sent(c.fill_visual_task(ProposePlan.Request(), task, '(problem)'))
     assert (request.domain, request.problem) == ('blocksworld', 'problem'), 'its name is not told'
     assert (request.domain_pddl, request.problem_pddl) == ('(define ...)', '(problem)')

@@ -183,7 +183,7 @@ class _Session:
         with self._stage('observe'):
             observation = self._world.observe()
         if not self._visible_facts:
-            observation = _without_visible_facts(observation)
+            observation = observation.without_visible_facts()
         self.stamp_ns = max(self.stamp_ns, observation.stamp_ns)
         self._in_view[observation.stamp_ns] = observation.visible_objects
         self.record(Observed(observation))
@@ -345,14 +345,6 @@ class _Session:
             yield
         finally:
             self.timings_s[stage] += self._clock() - before
-
-
-def _without_visible_facts(observation: Observation) -> Observation:
-    """Return an observation without privileged facts about what is in view."""
-    facts = {atom: holds for atom, holds in observation.privileged_facts.items()
-             if not observation.in_view(atom)}
-    return (observation if len(facts) == len(observation.privileged_facts)
-            else replace(observation, privileged_facts=facts))
 
 
 def _replies_before(error: SightplanError, count: int) -> list[Reply]:

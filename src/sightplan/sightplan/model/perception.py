@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,13 @@ class Observation:
         """Whether all objects of an atom are in view, as far as the world tells."""
         visible = self.visible_objects
         return visible is None or all(name in visible for name in atom.args)
+
+    def without_visible_facts(self) -> Observation:
+        """Return the observation without privileged facts about what is in view."""
+        facts = {atom: holds for atom, holds in self.privileged_facts.items()
+                 if not self.in_view(atom)}
+        return (self if len(facts) == len(self.privileged_facts)
+                else replace(self, privileged_facts=facts))
 
     @property
     def shows_goal(self) -> bool:

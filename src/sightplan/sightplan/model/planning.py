@@ -78,7 +78,8 @@ class ProposalForm:
         history: ``list``: a numbered list in words; ``json``: one JSON list, as in ViPlan's
             reference implementation.
         reading: ``repaired``: strictly, and else with one repair; ``braces``: as JSON from the
-            first "{" to the last "}", as in the reference implementation.
+            first "{" to the last "}", as in the reference implementation. A domain that has single
+            actions in a form of its own reads them by its own rules.
         max_tokens: most tokens of the reply; 0: as many as the prompt allows.
     """
 

@@ -31,6 +31,7 @@ class Settings(ground.Settings):
 class Policy(ground.Policy):
     """Enumerate, decode, plan, check, act, check, and start over on a mismatch."""
 
+    reads_visible_facts = False  # a decoded state takes facts for certain
     files = BeliefFiles()
 
     def __init__(self, settings: Settings) -> None:

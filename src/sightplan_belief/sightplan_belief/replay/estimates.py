@@ -346,7 +346,7 @@ def moments(episode: RecordedEpisode, trackers: Sequence[Tracker]) -> Iterator[A
                 continue
             if moment.kind is Observed or (seen.stamp_ns, seen.image_id) != last:
                 for tracker in trackers:
-                    tracker.observe(seen, moment.moved)
+                    tracker.observe(seen.without_visible_facts(), moment.moved)
                 last = (seen.stamp_ns, seen.image_id)
             if moment.asked is not None:
                 yield moment.asked

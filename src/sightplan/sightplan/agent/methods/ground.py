@@ -233,9 +233,7 @@ class Policy(PolicyBase):
         """Observe, and take in privileged facts about what is out of view."""
         observation = context.observe()
         self._facts = observation.privileged_facts
-        hidden = {atom: holds for atom, holds in self._facts.items()
-                  if not observation.in_view(atom)}
-        if hidden:
+        if hidden := observation.without_visible_facts().privileged_facts:
             self._belief.update(hidden)
             for atom in hidden:
                 self._probabilities.pop(atom, None)
