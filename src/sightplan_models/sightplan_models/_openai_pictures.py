@@ -141,7 +141,8 @@ class ChecksPictures(abc.ABC):
         """Find out whether pictures reach the model, where that is wanted and not known yet.
 
         Raises:
-            BackendError: they do not.
+            BackendError: they do not, or the server cannot be reached; then the next picture is
+                checked.
             SpendingCapError: a cap is reached.
         """
         if not (self._to_check or self._lost):

@@ -32,6 +32,7 @@ from sightplan.model import (
     BackendError,
     DeadlineError,
     InputError,
+    RefusedError,
     SightplanError,
     SpendingCapError,
     Usage,
@@ -103,6 +104,7 @@ class Failure:
         code: the server's own name of the error, '' without.
         param: the field of the request that is wrong, '' without.
         retry_after_s: how long the server asks to wait [s], None if it does not say.
+        unreached: whether there was no connection at all.
     """
 
     kind: Kind
@@ -111,6 +113,7 @@ class Failure:
     code: str = ''
     param: str = ''
     retry_after_s: float | None = None
+    unreached: bool = False
 
     @property
     def refused_parameters(self) -> bool:
@@ -383,6 +386,7 @@ class Server:
         self._timeout_s, self._retries, self._backoff_s = timeout_s, retries, backoff_s
         self._pause_until = 0.0
         self._owner: str | None = None
+        self._reached = False
         self.repeated: Counter[Kind] = Counter()
         """Number of requests that were sent again, by the reason."""
 
@@ -407,6 +411,7 @@ class Server:
 
         Raises:
             BackendError: the server could not be reached, or answers nonsense, again and again.
+            RefusedError: the same, of a server that was never reached.
             DeadlineError: the server asks to wait longer than the deadline.
             SpendingCapError: a cap is reached.
         """
@@ -425,7 +430,8 @@ class Server:
             if found.kind is Kind.REFUSED:
                 return found
             if not self.may_repeat(attempt):
-                raise BackendError(self._given_up(found, attempt + 1))
+                never = found.unreached and not self._reached
+                raise (RefusedError if never else BackendError)(self._given_up(found, attempt + 1))
             await self.pause(found, attempt, deadline)
             attempt += 1
 
@@ -553,13 +559,14 @@ class Server:
             lost = True
             async with asyncio.timeout(self._timeout_s):
                 raw = await exchange.send(self._client, body)
+            self._reached = True
             found = self._parsed(raw.http_response.content)
             if isinstance(found, Failure):
                 return found
             lost = not isinstance(found.get('usage'), dict)
             return self._checked(found, size, exchange)
         except openai.APIStatusError as error:
-            lost = False
+            lost, self._reached = False, True
             return self._status_failure(error)
         except (openai.APITimeoutError, TimeoutError) as error:
             lost = type(error.__cause__).__name__ not in _NOT_SENT
@@ -568,7 +575,7 @@ class Server:
             cause = error.__cause__ or error
             lost = type(cause).__name__ not in _NOT_SENT
             return Failure(Kind.OUTAGE, self.redact_error(
-                f'no connection ({type(cause).__name__}: {cause})'))
+                f'no connection ({type(cause).__name__}: {cause})'), unreached=not lost)
         except SightplanError:
             raise
         except Exception as error:  # of whatever type: it may show the whole request

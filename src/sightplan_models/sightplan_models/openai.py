@@ -893,14 +893,18 @@ class ServerChat(ChecksPictures, ModelByKind):
         return choice.get('finish_reason') == 'stop' and _OPEN not in after_thoughts(text)
 
     def _colour_of(self, picture: NDArray[np.uint8] | None) -> Said:
-        """Ask the model for the colour of a uniform picture, or without a picture."""
+        """Ask the model for the colour of a uniform picture, or without a picture.
+
+        Raises:
+            BackendError: the server cannot be reached, or would refuse all further requests.
+        """
         shown = [] if picture is None else [self._image(picture)]
         prompt = Prompt('', (*shown, QUESTION))
         try:
             found = self._call(functools.partial(self._reply_to, prompt, _Wanted(_LEAST_TOKENS)),
                                Deadline(_CHECK_S), 'a check of pictures')
-        except (BackendError, DeadlineError) as error:
-            return Said(None, failure=str(error), refused=isinstance(error, RefusedError))
+        except DeadlineError as error:
+            return Said(None, failure=str(error))
         if found.refused:
             return Said(None, failure=found.failure, refused=True)
         return Said(found.prompt_tokens, '' if found.text in (REFUSED, WITHHELD, NO_ANSWER)

@@ -544,6 +544,29 @@ def test_no_server_is_refused_by_mistake(
         name not in ('counts', 'does not count pictures', 'replies with nothing'))
 
 
+def test_a_server_that_is_not_there_ends_a_run_and_is_asked_once_a_picture(
+        make: Any, tmp_path: Path) -> None:
+    with FakeServer() as server:
+        settings = {'model': 'm', 'base_url': server.url, 'retries': 1}
+    with pytest.raises(RefusedError, match='given up after 2 tries .*no connection'):
+        ask_all(checked(make, server, retries=1), questions())
+    result = run(RunSettings(split='simple', episodes=6, out=str(tmp_path / 'run'),
+                             backend='openai', method='ground', backend_options=settings),
+                 world=MemoryWorld(), planner=SearchPlanner())
+    assert result['interrupted'] and len(RunStore(tmp_path / 'run').lines()) == 3
+
+
+def test_a_server_that_goes_away_before_the_check_is_checked_when_it_is_back(make: Any) -> None:
+    with FakeServer() as server:
+        backend = checked(make, server, retries=0)
+        server.reply_to_check = lambda body, number: error(503, 'loading')
+        with pytest.raises(BackendError, match='loading'):
+            ask_all(backend, questions())
+        server.reply_to_check = blind_server
+        with pytest.raises(BackendError, match='pictures do not reach the model'):
+            ask_all(backend, questions())
+
+
 def test_the_check_counts_towards_a_cap(make: Any) -> None:
     with FakeServer() as server:
         server.reply_to_check = lambda body, number: chat('Red', usage=(600, 1))

@@ -47,7 +47,7 @@ from sightplan.model.query import (
 )
 from sightplan.model.yes_no_text import parse_yes_no
 from sightplan.queries import Answer, YesNo, yes_no_queries
-from sightplan.vlm.api import backend_class, check_backend, make_backend
+from sightplan.vlm.api import backend_class, backend_settings, check_backend, make_backend
 
 PROMPT = GroundingPrompt('doctor', system='Answer with one word, Yes or No.',
                          question='Question: {question}')
@@ -66,6 +66,8 @@ _LEAST_MASS = 0.1
 """Total probability of yes and no below which a model means to say something else."""
 _ROUNDING = 0.05
 """Difference of probabilities that rounding may make in half precision (measured: 0.023)."""
+_RETRIES = 1
+"""Retries of a request to a server, unless the settings say otherwise: a person waits."""
 _KIB = 2**10
 
 
@@ -103,6 +105,8 @@ def check_model(name: str, values: Mapping[str, Any]) -> tuple[list[Check], dict
     checks: list[Check] = []
     measured: dict[str, Any] = {'backend': name}
     try:
+        if hasattr(backend_settings(name, values), 'retries'):
+            values = {'retries': _RETRIES, **values}
         model = make_backend(name, values)
         measured |= {'model': model.name, 'load_s': round(time.monotonic() - started, 3)}
         checks.append(Check('loads', True, f'{model.name}, in {measured["load_s"]:.1f} s'))
