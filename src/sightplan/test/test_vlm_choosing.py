@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sightplan.model import BackendError, InputError
+from sightplan.model import (
+    BackendError,
+    InputError,
+    RefusedError,
+    SightplanError,
+    SpendingCapError,
+)
 from sightplan.model.query import Deadline, ModelByKind, answers, ask_one
 from sightplan.queries import Generate, TextReply
 from sightplan.queries.choose import HARD, ChoiceReply, Choose, compare, read_choice, read_letter
@@ -154,3 +160,33 @@ def test_probabilities_of_a_letter_that_is_found_worse_are_not_those_of_the_choi
 def test_probabilities_that_are_no_numbers_choose_nothing(masses: list[float]) -> None:
     with pytest.raises(BackendError, match='no numbers'):
         read_letter('A', masses, Choose(('Which?',), PATHS))
+
+
+class _FailsOnce(ModelByKind):
+    """Chats, but fails at the second request with an error of a given class."""
+
+    name = 'fails once'
+
+    def __init__(self, error: type[SightplanError]) -> None:
+        self.asked, self._error = 0, error
+
+    @answers(Generate)
+    def generate(self, request: object, deadline: Deadline) -> TextReply:
+        self.asked += 1
+        if self.asked == 2:
+            raise self._error('that one')
+        return TextReply('Path 2')
+
+
+@pytest.mark.parametrize(('error', 'keep_going', 'asked'), [
+    (BackendError, True, 4), (BackendError, False, 2), (RefusedError, True, 2),
+    (SpendingCapError, True, 2)])
+def test_queries_put_in_words_go_on_after_one_failed_where_the_rest_is_of_use(
+        error: type[SightplanError], keep_going: bool, asked: int) -> None:
+    model = _FailsOnce(error)
+    queries = [Choose((f'Question {number}?',), PATHS) for number in range(4)]
+    with pytest.raises(error) as caught:
+        Prompted(model).ask(queries, Deadline(keep_going=keep_going))
+    partial = [None if reply is None else reply.chosen for reply in caught.value.partial]
+    assert model.asked == asked and partial == ([1, None, 1, 1] if asked == 4 else
+                                                [1, None, None, None])

@@ -196,6 +196,14 @@ def test_marks_of_known_models_are_read(model: str) -> None:
     assert after_thoughts(SAMPLES[model]).strip() == 'Yes'
 
 
+@pytest.mark.parametrize('text', [
+    '<caption>Yes</caption>', '<CAPTION>Yes</CAPTION>', '<summary>Yes</summary>',
+    'Well: <SUMMARY>Yes</SUMMARY>', '<answer>Yes</answer>'])
+def test_marks_that_only_one_model_puts_around_thoughts_are_not_thoughts_of_others(
+        text: str) -> None:
+    assert after_thoughts(text) == text
+
+
 def test_every_mark_of_the_tables_has_a_sample_and_a_source() -> None:
     rows = [*((mark.models, mark.source) for mark in THINKING_MARKS),
             *((models, source) for _, models, source in ANSWER_MARKS)]

@@ -292,7 +292,8 @@ class RosModel(ModelClient):
     def ask_about(self, domain: str, queries: Sequence[Query[Any]], deadline: Deadline,
                   ) -> list[Reply]:
         """Reply to queries about a domain, in their order; '' for the node's own domain."""
-        return ask_in_batches(queries, lambda batch: self._ask_batch(domain, batch, deadline))
+        return ask_in_batches(
+            queries, lambda batch: self._ask_batch(domain, batch, deadline), deadline.keep_going)
 
     def for_domain(self, domain: str) -> Model:
         """The node's model for a domain; contract in ``ServesDomains``.

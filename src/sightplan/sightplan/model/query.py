@@ -36,7 +36,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import dataclass_json
-from sightplan.model.errors import BackendError, DeadlineError, InputError, SightplanError
+from sightplan.model.errors import (
+    BackendError,
+    DeadlineError,
+    InputError,
+    RefusedError,
+    SightplanError,
+)
 from sightplan.model.usage import Usage
 
 Rgb = NDArray[np.uint8]
@@ -677,7 +683,8 @@ class ModelByKind:
 
     def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
         """Reply to queries, each by the method of its kind; contract in ``Model``."""
-        return ask_in_batches(queries, lambda batch: self._ask_batch(batch, deadline))
+        return ask_in_batches(queries, lambda batch: self._ask_batch(batch, deadline),
+                              deadline.keep_going)
 
     def _ask_batch(self, batch: list[Query[Any]], deadline: Deadline) -> Sequence[Reply]:
         kind = type(batch[0])
@@ -692,22 +699,49 @@ class ModelByKind:
 
 
 def ask_in_batches(queries: Sequence[Query[Any]],
-                   ask: Callable[[list[Query[Any]]], Sequence[Reply]]) -> list[Reply]:
+                   ask: Callable[[list[Query[Any]]], Sequence[Reply]],
+                   keep_going: bool = False) -> list[Reply]:
     """Ask queries batch by batch (``Query.together``) and return the replies in order.
 
     Args:
         queries: of any kinds.
         ask: asks one batch. Where it fails, ``partial`` of the error has the replies so far.
+        keep_going: whether the others are asked after one failed; see ``Deadline``.
+    """
+    return ask_one_by_one(batches(queries), ask, keep_going)
+
+
+def ask_one_by_one(batches: Iterable[list[Query[Any]]],
+                   ask: Callable[[list[Query[Any]]], Sequence[Reply]],
+                   keep_going: bool = False) -> list[Reply]:
+    """Ask given batches, one after the other, and return the replies in order.
+
+    Args:
+        batches: of queries.
+        ask: as in ``ask_in_batches``.
+        keep_going: whether the others are asked after one failed, unless the model refuses all,
+            or the time or the money is used up.
     """
     replies: list[Reply | None] = []
-    for batch in batches(queries):
+    failure: SightplanError | None = None
+    for batch in batches:
+        if failure is not None and not (keep_going and _is_about_one(failure)):
+            replies += [None] * len(batch)
+            continue
         try:
             replies += ask(batch)
         except SightplanError as error:
-            replies += error.partial
-            error.partial = [*replies, *[None] * (len(queries) - len(replies))]
-            raise
+            replies += [*error.partial, *[None] * (len(batch) - len(error.partial))]
+            failure = error if failure is None or not _is_about_one(error) else failure
+    if failure is not None:
+        failure.partial = replies
+        raise failure
     return cast(list[Reply], replies)
+
+
+def _is_about_one(error: SightplanError) -> bool:
+    """Whether other queries may be answered although one ended in this error."""
+    return isinstance(error, BackendError) and not isinstance(error, RefusedError)
 
 
 def batches(queries: Iterable[Query[Any]]) -> Iterator[list[Query[Any]]]:

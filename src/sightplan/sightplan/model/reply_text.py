@@ -50,8 +50,8 @@ THINKING_MARKS = (
     ThinkingMarks(r'\A\s*Here(?: is|\'s) my thought process:',
                   r'\bHere(?: is|\'s) my response:', 'Granite 3.2',
                   "vLLM's reasoning parser granite"),
-    ThinkingMarks(r'<(?:SUMMARY|CAPTION)>', r'</(?:SUMMARY|CAPTION)>', 'LLaVA-CoT',
-                  'Xu et al. 2024, section 3.1'),
+    ThinkingMarks(r'\A\s*(?-i:<SUMMARY>)', '(?-i:<CONCLUSION>)', 'LLaVA-CoT',
+                  'Xu et al. 2024, section 3.1: summary, caption and reasoning, in this order'),
     ThinkingMarks('', r'<\|end\|>\s*<\|begin\|>assistant(?:<\|content\|>)?', 'Solar Open',
                   "vLLM's reasoning parser solar_open"),
     ThinkingMarks(

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sightplan.model import InputError, SightplanError, Usage
+from sightplan.model import InputError, Usage
 from sightplan.model.query import (
     Deadline,
     Model,
@@ -16,6 +16,7 @@ from sightplan.model.query import (
     Reply,
     Traits,
     ask_in_batches,
+    ask_one_by_one,
     ask_plainly,
     can_ask,
     carry_over,
@@ -127,21 +128,21 @@ class Prompted(Wrapper):
         """Ask the inner model, in words where it must be; contract in ``Model``."""
         if all(can_ask(self.inner, type(query)) for query in queries):
             return self.inner.ask(queries, deadline)
-        return ask_in_batches(queries, lambda batch: self._ask_batch(batch, deadline))
+        return ask_in_batches(queries, lambda batch: self._ask_batch(batch, deadline),
+                              deadline.keep_going)
 
     def _ask_batch(self, batch: list[Query[Any]], deadline: Deadline) -> list[Reply]:
         if can_ask(self.inner, type(batch[0])):
             return self.inner.ask(batch, deadline)
-        replies: list[Reply] = []
-        for query in batch:
-            chat = query.as_chat(self.style)
-            try:
-                [said] = self.ask([chat.query], deadline)
-            except SightplanError as error:
-                error.partial = [*replies, *[None] * (len(batch) - len(replies))]
-                raise
-            replies.append(chat.read(said))
-        return replies
+        return ask_one_by_one([[query] for query in batch],
+                              lambda one: [self._ask_in_words(one[0], deadline)],
+                              deadline.keep_going)
+
+    def _ask_in_words(self, query: Query[Any], deadline: Deadline) -> Reply:
+        chat = query.as_chat(self.style)
+        [said] = self.ask([chat.query], deadline)
+        read: Reply = chat.read(said)
+        return read
 
 
 class Lazy:
@@ -218,7 +219,8 @@ class Router:
 
     def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
         """Let each query be answered by the model of its kind; contract in ``Model``."""
-        return ask_in_batches(queries, lambda batch: self._ask_batch(batch, deadline))
+        return ask_in_batches(queries, lambda batch: self._ask_batch(batch, deadline),
+                              deadline.keep_going)
 
     def _ask_batch(self, batch: list[Query[Any]], deadline: Deadline) -> list[Reply]:
         model = self.part(type(batch[0]))
