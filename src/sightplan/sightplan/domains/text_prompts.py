@@ -21,6 +21,7 @@ import pydantic
 
 from sightplan.domains.wording import BY_NAME, read_record, read_yaml
 from sightplan.model import InputError
+from sightplan.model.paths import visible_folders
 from sightplan.model.reading import Record
 
 CODE_FILE = 'text_prompts.yaml'
@@ -278,25 +279,28 @@ def _words(text: str) -> list[str]:
 def _files(folder: Path) -> Iterator[_File]:
     """Yield the text files with a user tag; where some lie in folders of prompts, only those."""
     found = []
-    for number, path in enumerate(sorted(folder.rglob('*'))):
+    places = (path for place in visible_folders(folder) for path in sorted(place.iterdir()))
+    for number, path in enumerate(places):
         if number >= _MOST_FILES:
             raise InputError(f'prompts: {folder} holds more than {_MOST_FILES} files (give the '
                              'folder that the prompt files lie in)')
-        below = path.relative_to(folder)
-        if (path.suffix.lower() not in _SUFFIXES or not path.is_file()
-                or any(part.startswith('.') for part in below.parts)
-                or path.stat().st_size > _MOST_BYTES):
-            continue
-        try:
-            text = path.read_text('utf-8')
-        except (OSError, UnicodeDecodeError):
-            continue
-        if _USER in text.lower():
-            found.append(_File(path, tuple(_words(str(below.with_suffix('')))),
-                               text.replace('\r\n', '\n').removeprefix('\ufeff')))
+        if path.suffix.lower() in _SUFFIXES and (text := _text(path)) is not None:
+            below = path.relative_to(folder).with_suffix('')
+            found.append(_File(path, tuple(_words(str(below))), text))
     below_prompts = [file for file in found if any(
         'prompt' in part.lower() for part in file.path.relative_to(folder).parts[:-1])]
     yield from below_prompts or found
+
+
+def _text(path: Path) -> str | None:
+    """Return the text of a prompt file; None if it is none."""
+    try:
+        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            return None
+        text = path.read_text('utf-8')
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text.removeprefix('\ufeff') if _USER in text.lower() else None
 
 
 def _other_names(called: set[str]) -> set[str]:

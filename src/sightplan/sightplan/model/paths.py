@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from sightplan.model.errors import InputError
@@ -53,3 +54,10 @@ def config_files(folder: str) -> dict[str, Path]:
     """The installed YAML files of a folder of the configuration, by name without suffix."""
     return {path.stem: path for config in reversed(config_folders())
             for path in sorted((config / folder).glob('*.yaml'))}
+
+
+def visible_folders(root: Path) -> Iterator[Path]:
+    """Yield a folder and all below it, sorted, without hidden ones such as ``.git``."""
+    for place, names, _ in os.walk(root):
+        names[:] = sorted(name for name in names if not name.startswith('.'))
+        yield Path(place)

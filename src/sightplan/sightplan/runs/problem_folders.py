@@ -15,6 +15,7 @@ from pathlib import Path
 from sightplan.domains import Domain, read_folder
 from sightplan.domains.scene_instances import METADATA, posed_in, read_instances
 from sightplan.model import InputError, Problem, ProblemError, user_path
+from sightplan.model.paths import visible_folders
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
 from sightplan.runs.suite_finding import suite_for
 
@@ -106,15 +107,19 @@ def read_problems(settings: RunSettings, domain: Domain,
         problems, wrong = read_folder(domain, found.folder)
         errors += wrong
         if domain.instances and (path := _metadata(found, root)):
+            stems = {_split_told(folder, root, domain): _stems(folder, domain)
+                     for folder in _folders_below(path.parent, domain)}
             instances = read_instances(path, found.split, {
-                _split_told(folder, root, domain) if folder != found.folder else found.split:
-                [file.stem for file in domain.problem_files(folder)]
-                for folder in (found.folder, *_folders_below(path.parent, domain))})
+                **stems, found.split: _stems(found.folder, domain)})
             problems = [posed for problem in problems for posed in (
                 [posed_in(problem, one) for one in instances[problem.name]]
                 if problem.name in instances else [problem])]
         pairs += [(found.split, problem) for problem in problems]
     return pairs, errors
+
+
+def _stems(folder: Path, domain: Domain) -> list[str]:
+    return [file.stem for file in domain.problem_files(folder)]
 
 
 def remark(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, Problem]],
@@ -146,13 +151,11 @@ def remark(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, Pro
 
 def _folders_below(root: Path, domain: Domain) -> Iterator[Path]:
     """Yield the folders below one that hold problem files of a domain, sorted."""
-    folders = [path for path in sorted(root.rglob('*')) if path.is_dir() and not any(
-        part.startswith('.') for part in path.relative_to(root).parts)]
-    if len(folders) > _MOST_FOLDERS:
-        raise InputError(f'{root}: has more than {_MOST_FOLDERS} folders below (give the one that '
-                         'the problem files lie in)')
-    for folder in folders:
-        files = domain.problem_files(folder)
+    for number, folder in enumerate(visible_folders(root)):
+        if number > _MOST_FOLDERS:
+            raise InputError(f'{root}: has more than {_MOST_FOLDERS} folders below (give the one '
+                             'that the problem files lie in)')
+        files = [] if folder == root else domain.problem_files(folder)
         if files and any(_is_of(file, domain) for file in files):
             yield folder
 
