@@ -105,11 +105,11 @@ def test_what_the_files_do_not_record_is_null(runs):
     one, two, three, four = lines_of(runs / GROUND)
     for line in (one, two, three, four):
         assert line['seconds'] is line['seed'] is line['observations'] is None
-        assert line['privileged_facts'] == 0 and line['usage'] is None
+        assert line['privileged_facts'] is line['usage'] is None
     # The questions after the withheld action of the third were not written.
     assert [line['questions'] for line in (one, two, three, four)] == [46, 18, None, 18]
-    assert all(line['privileged_facts'] is None
-               for line in lines_of(runs / 'household-ground-simple-gpt-4.1'))
+    assert all(line['privileged_facts'] == 0  # planners get none where all is in view
+               for line in lines_of(runs / 'blocksworld-plan-simple-gpt-4.1'))
     summary = json.loads((runs / GROUND / 'summary.json').read_text())
     assert summary['seconds'] is summary['questions'] is summary['observations'] is None
 
@@ -129,7 +129,7 @@ def test_steps_of_a_grounder_are_judged(runs):
     assert failing['failure_probability'] == 0.1
     assert (failing['stop'], failing['executed'], failing['rejected']) == (
         'repeated_illegal', 1, 2)
-    assert failing['actions'][0]['outcome'] == 'no-op'
+    assert [step['outcome'] for step in failing['actions']] == ['no_op', 'illegal', 'illegal']
     assert failing['enumerated_at'] == [0, 1, 2]
 
 
@@ -421,6 +421,13 @@ def test_a_real_run_on_problem_files_is_paired(runs, tmp_path, capsys):
     assert row['p'] == pytest.approx(mcnemar_exact(0, 3)) == 0.25
 
 
+def test_imported_methods_are_paired_although_their_rules_differ(runs):
+    compared = {(row['first_method'], row['second_method']): row
+                for row in tables_of(runs)['paired'].rows if row['domain'] == 'blocksworld'}
+    row = compared['ground', 'plan']
+    assert (row['compared'], row['n'], row['both'], row['neither']) == ('method', 4, 1, 3)
+
+
 def test_another_model_is_paired_as_another(runs, tmp_path):
     own_run(tmp_path / 'own', (False, True), model='noisy_oracle(aya-vision-8b/plain, seed 0)')
     [row] = [row for row in tables_of(runs, tmp_path / 'own')['paired'].rows
@@ -431,9 +438,7 @@ def test_another_model_is_paired_as_another(runs, tmp_path):
 
 @pytest.mark.parametrize(('own', 'said'), [
     ({}, 'it is of the shipped problems .run it with --problems'),
-    ({'problems': OWN_FILES, 'method': 'ground_mem'}, 'its method is ground_mem'),
-    ({'problems': OWN_FILES, 'privileged': {'simple': 'always'}},
-     'its privileged facts are always, and theirs none')])
+    ({'problems': OWN_FILES, 'method': 'ground_mem'}, 'its method is ground_mem')])
 def test_a_run_that_is_not_paired_is_named(runs, tmp_path, capsys, own, said):
     write_run(tmp_path / 'own', [line_of(n, problem=f'problem_{n}') for n in (1, 2)], **own)
     assert cli.main(['report', str(runs), str(tmp_path / 'own'), '--out', str(tmp_path / 'r'),

@@ -65,7 +65,9 @@ def summarise_episodes(lines: _Lines) -> dict[str, Any]:
         * ``belief_reliability`` (None without probabilities): ``ece`` (expected calibration error)
           and ``interval95`` of the probabilities believed at each step, ``n`` of them;
         * ``stops``: how often each reason ended an episode;
-        * ``seconds`` (sum), ``seconds_per_episode``, ``stage_seconds`` (sums per stage);
+        * ``seconds`` (sum), ``seconds_per_episode`` (these, and numbers of questions, observations
+          and facts, are None where a line does not tell them, as of imported results),
+          ``stage_seconds`` (sums per stage);
         * ``splits``: success per split when there are several, and ``mean_of_splits``.
     """
     known = [line for line in lines if scored(line)]

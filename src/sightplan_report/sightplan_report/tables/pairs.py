@@ -9,7 +9,7 @@ from typing import Any
 from sightplan.metrics import measures
 from sightplan.metrics.episodes import EPISODE_MEASURES
 from sightplan.metrics.paired import Comparison, compare, holm
-from sightplan.runs.rules import RULES
+from sightplan.runs.rules import RULES, of_suite
 from sightplan_report import conditions
 from sightplan_report.grouping import grouped
 from sightplan_report.labels import disambiguated, word
@@ -61,7 +61,7 @@ def difference(first: Group, second: Group) -> str:
 
     One of method, model, variant (settings, calibration, privileged facts) and condition (one
     field). Imported results are comparable with runs of the same method on the authors' problem
-    files: they differ in who ran them (``run``), and may differ in the model, too.
+    files: they differ in who ran them (``run``) and in conditions, and may differ in the model.
     """
     if (first.domain, first.failure_probability) != (second.domain, second.failure_probability):
         return ''
@@ -76,7 +76,8 @@ def difference(first: Group, second: Group) -> str:
         same = _same_rules(first, second)
         own = (tuple(field for field in group.condition if field[0] not in same)
                for group in (first, second))
-        return 'method' if (same_facts and _model_for_both(first, second)
+        return 'method' if ((same_facts or _as_ruled(first, second))
+                            and _model_for_both(first, second)
                             and conditions.for_methods(*own)) else ''
     same_settings = same_facts and (first.settings, first.calibrated) == (second.settings,
                                                                           second.calibrated)
@@ -90,13 +91,18 @@ def difference(first: Group, second: Group) -> str:
     return 'model' if same_settings and not apart else ''
 
 
+def _as_ruled(*groups: Group) -> bool:
+    """Whether all of the groups get the privileged facts that their suite rules for the method."""
+    return all(run.ruling_suite is not None and run.rules['privileged'].get(split) == of_suite(
+        'privileged', run.ruling_suite, run.domain, run.method, split,
+        conditions.protocol_of(run.identity))
+        for group in groups for run in group.runs for split in run.splits)
+
+
 def _unlike_imported(own: Group, imported: Group) -> str:
     """What keeps a group from being paired with imported results, in words; '' for nothing."""
     if own.method != imported.method:
         return f'its method is {own.method}'
-    if own.privileged != imported.privileged:
-        return (f'its privileged facts are {own.privileged or "not known"}, and theirs '
-                f'{imported.privileged}')
     if any(run.problems == '' for run in own.runs):
         return "it is of the shipped problems (run it with --problems on the authors' files)"
     ours, theirs = ({(split_of(line), line['problem']) for line in group.scored}

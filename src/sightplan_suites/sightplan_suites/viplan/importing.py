@@ -71,6 +71,8 @@ _NO_REASON = {
               'atom that the simulator does not have and an unreadable answer end an episode',
     'plan': "the file has no reason; in the authors' code a reply that is no JSON ends an "
             'episode'}
+_NO_OP = 'no-op'
+"""What the authors' environment says of an action that changed nothing by chance."""
 _VERDICTS = {True: Verdict.YES.value, False: Verdict.NO.value, None: Verdict.UNPARSED.value}
 _SIDES = {True: ('yes_asked', 'yes_right'), False: ('no_asked', 'no_right')}
 _TRUTHS = {True: 'true', False: 'false', None: 'null'}
@@ -241,17 +243,16 @@ class _Episode:
         suite = load_suite('viplan')
         rules = {rule: of_suite(rule, suite, file.domain, file.method, file.split, PROTOCOL)
                  for rule in ('max_actions', 'stop_at_goal')}
+        level = Privileged(of_suite('privileged', suite, file.domain, file.method, file.split,
+                                    PROTOCOL))
         spec = EpisodeSpec(
             f'{file.domain}/{file.split}/{name}#0',
             Problem(name, file.domain, {}, frozenset(), ()), file.method, file.split,
-            failure_probability=file.failure_probability,
-            privileged=Privileged(of_suite('privileged', suite, file.domain, file.method,
-                                           file.split, PROTOCOL)), **rules)
+            failure_probability=file.failure_probability, privileged=level, **rules)
         self._file, self._suite, self.answers = file, suite, list[str]()
         self.line = _without_events(suite, spec)
-        hidden = file.domain == 'household'
         self.line |= {'seed': None, 'seconds': None, 'observations': None, 'model': file.model,
-                      'privileged_facts': None if hidden else 0}
+                      'privileged_facts': 0 if level is Privileged.NONE else None}
 
     def _finish(self, solved: bool, stop: str, message: str) -> dict[str, Any]:
         line, actions = self.line, self.line['actions']
@@ -274,7 +275,10 @@ class _Episode:
             line['failure'], line['cause'] = failure.to_json(), failure.cause.value
         return line
 
-    def _step(self, action: str, status: FeedbackStatus, outcome: str, **more: Any) -> None:
+    def _step(self, action: str, status: FeedbackStatus, info: str, **more: Any) -> None:
+        """Note a step, with what the authors' environment said of it."""
+        outcome = {FeedbackStatus.EXECUTED: 'no_op' if info == _NO_OP else info,
+                   FeedbackStatus.REJECTED: 'illegal'}.get(status, '')
         self.line['actions'].append({
             'action': action, 'status': status.value, 'outcome': outcome, 'right': False,
             'image_id': '', 'stamp_ns': 0, 'effects': None, 'misled': [], 'applicable': {
@@ -403,7 +407,7 @@ class _Ground(_Episode):
             self.line['withheld_true_positive'] += broken[1]
         if not executed:
             more['misled'] = wrong_before
-        self._step(step.action, status, step.info if executed else '', **more)
+        self._step(step.action, status, step.info, **more)
         entry = self.line['actions'][-1]
         self._executed += executed
         if after:
@@ -501,8 +505,7 @@ class _Plan(_Episode):
             status = attempt.status
             unknown = {'proposal': ProposalStatus.UNKNOWN_ACTION.value} if (
                 status is FeedbackStatus.INVALID) else {}
-            self._step(attempt.action, status,
-                       attempt.info if status is FeedbackStatus.EXECUTED else '', **unknown)
+            self._step(attempt.action, status, attempt.info, **unknown)
         empty = sum(not plan for plan in entry.plans)
         invalid = sum(step['status'] == FeedbackStatus.INVALID.value
                       for step in self.line['actions'])
