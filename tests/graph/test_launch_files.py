@@ -86,11 +86,14 @@ def test_arguments_are_checked_before_a_node_starts(described, file: Path) -> No
     [check] = found['OpaqueFunction']
     values = {a.arguments[0]: a.named['default_value'] for a in found['DeclareLaunchArgument']}
 
-    def launched(**given: str) -> None:
+    def launched(**given: str) -> dict[str, str]:
         context = types.SimpleNamespace(launch_configurations={**values, **given})
         assert check.named['function'](context, *check.named['args']) is None
-    launched()
+        return context.launch_configurations
+    assert launched() == values
     if file.name == 'experiment.launch.py':
+        followed = launched(protocol='paper', domain='household')
+        assert followed['answers'] == 'prefix' and 'reference' in followed['world_options']
         with pytest.raises(InputError, match='execution=symbolic'):
             launched(domain='tabletop', split='short')
 

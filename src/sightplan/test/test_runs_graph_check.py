@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from sightplan.cli import main
 from sightplan.graphs.graph import load_graph
 from sightplan.model import InputError
 from sightplan.model.ports import shown_by
-from sightplan.runs.graph_check import check_graph_arguments
+from sightplan.runs.graph_check import check_graph_arguments, with_protocol
 from sightplan.runs.worlds import make_world, shown_with
 
 GRAPH = Path(__file__).parents[3] / 'config' / 'graphs' / 'experiment.yaml'
@@ -35,6 +36,33 @@ def test_a_model_that_would_see_nothing_is_refused(arguments: tuple[str, ...], s
     (*SLIDING, 'method:=ground')])
 def test_others_are_not(arguments: tuple[str, ...]) -> None:
     check_graph_arguments(load_graph(GRAPH).values(arguments))
+
+
+def test_every_node_gets_what_the_protocol_sets() -> None:
+    graph = load_graph(GRAPH)
+    given = graph.values(('protocol:=paper', 'domain:=household', 'planner_search:=lama-first',
+                          'world_options:=pictures=none,width=500'))
+    found = with_protocol(given)
+    assert found['answers'] == 'prefix'
+    assert json.loads(str(found['method_options']))['on_unparsed'] == 'stop'
+    world = json.loads(str(found['world_options']))
+    assert (world['pictures'], world['width'], world['navigation']) == ('none', 500, 'reference')
+    assert with_protocol(found) == found
+    assert found.keys() == given.keys() and found['method'] == given['method']
+
+
+def test_without_a_protocol_the_arguments_are_as_they_were() -> None:
+    for name in ('experiment', 'replay'):
+        given = load_graph(GRAPH.with_name(f'{name}.yaml')).values(())
+        assert with_protocol(given) == given
+
+
+def test_an_argument_that_contradicts_the_protocol_ends_the_command(
+        capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(['up', str(GRAPH), 'protocol:=paper', 'domain:=household',
+                 'world_options:=navigation=pddl']) == 2
+    assert "world_options.navigation = 'pddl' contradicts protocol 'paper'" in (
+        capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(('domain', 'options'), [

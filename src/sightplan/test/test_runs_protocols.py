@@ -1,5 +1,6 @@
 """Protocols: rule sets of suites, what they set in a run, and what contradicts them."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from sightplan.model import InputError
 from sightplan.runs import RunSettings, load_suite, specify
-from sightplan.runs.protocols import apply
+from sightplan.runs.protocols import apply, violations
 
 SUITE = """\
 title: Blocks
@@ -123,6 +124,58 @@ def test_an_option_for_some_splits_only_needs_runs_of_their_own(suite: Path) -> 
     with pytest.raises(InputError, match='run these splits one by one'):
         specify(paper(suite, split='all'))
     assert apply(paper(suite, split='hard')).method_options == {'on_unparsed': 'stop'}
+
+
+PHOTOS = """\
+import numpy as np
+from sightplan.runs import Picture, ProtocolEntry, Sample, Samples, Suite
+
+class Photos(Suite):
+    name, title, splits = 'photos', 'My photos', ('near', 'far')
+    protocols = {'short': (
+        ProtocolEntry(settings={'answers': 'prefix', 'backend_options.pseudo_count': 0.5}),
+        ProtocolEntry(splits=('far',), settings={'backend_options.pseudo_count': 0.25}))}
+
+    def samples(self, split, options):
+        picture = Picture('one', lambda: np.zeros((8, 8, 3), np.uint8))
+        return Samples.of([(Sample.yes_no('1', split, picture, 'Is it?'), True)], [])
+
+suite = Photos()
+"""
+
+
+def test_a_suite_of_samples_in_one_file_has_protocols(tmp_path: Path) -> None:
+    (tmp_path / 'photos.py').write_text(PHOTOS)
+    suite = load_suite(str(tmp_path / 'photos.py'))
+    assert not list(violations(suite))
+    given = RunSettings(suite=str(tmp_path / 'photos.py'), split='near', method='ask',
+                        backend='noisy_oracle', protocol='short')
+    identity = specify(given).identity('model')
+    # What is about episodes is left out.
+    assert identity['protocol'] == 'short' and identity['backend']['pseudo_count'] == 0.5
+    assert apply(replace(given, split='far')).backend_options == {'pseudo_count': 0.25}
+    with pytest.raises(InputError, match='run these splits one by one'):
+        specify(replace(given, split='samples'))
+    with pytest.raises(InputError, match=r'photos\.py: protocols\.short\.1'):
+        specify(replace(given, split='far', backend_options={'pseudo_count': 1.0}))
+
+
+@pytest.mark.parametrize(('old', 'new', 'message'), [
+    ('pseudo_count: 0.5', 'pseudo_count: many', 'pseudo_count'),
+    ('methods: [ground]', 'methods: [grund]', "'grund' is unknown; did you mean 'ground'"),
+    ('on_unparsed: stop', 'on_unparsed: halt', "on_unparsed = 'halt' must be one of"),
+    ('methods: [ground]', 'methods: [oracle]', "no setting 'on_unparsed' among method_options of"),
+    ('  paper:', '  ours:', 'choose another name'),
+])
+def test_the_contract_finds_wrong_protocols(suite: Path, old: str, new: str,
+                                            message: str) -> None:
+    assert not list(violations(load_suite(str(suite))))
+    changed(suite, old, new)
+    try:
+        found = list(violations(load_suite(str(suite))))
+    except InputError as error:
+        found = [str(error)]
+    assert any(message in text for text in found), found
 
 
 def test_the_paper_of_viplan_can_be_followed() -> None:

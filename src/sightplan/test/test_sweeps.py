@@ -132,6 +132,22 @@ def test_named_values_set_several_fields_and_cells_that_are_the_same_are_one():
     assert len({c.name for c in sweep.cells}) == 3
 
 
+def test_protocols_are_an_axis_and_contradictions_are_named_with_their_cell():
+    text = """
+        base: {backend: noisy_oracle, backend_options.table: gpt-4.1, split: simple}
+        axes: {protocol: [ours, paper]}
+        """
+    ours, paper = sweep_of(text).cells
+    assert (ours.settings.answers, paper.settings.answers) == ('strict', 'prefix')
+    assert paper.settings.protocol == paper.content['protocol'] == 'paper'
+    assert ours.name != paper.name
+    # What is named counts even where it is the default.
+    with pytest.raises(InputError, match="cell protocol=paper: answers = 'strict' contradicts"):
+        sweep_of(text.replace('split:', 'answers: strict, split:'))
+    with pytest.raises(InputError, match="protocol=papr: suite viplan has no protocol 'papr'"):
+        sweep_of(text.replace('paper', 'papr'))
+
+
 def test_exclusions_and_further_cells():
     sweep = sweep_of("""
         base: {table: perfect}

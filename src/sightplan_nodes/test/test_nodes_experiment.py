@@ -39,6 +39,8 @@ from sightplan.model import (
     WorldError,
 )
 from sightplan.records import messages
+from sightplan.runs import RunSettings
+from sightplan.runs.protocols import apply
 from sightplan_nodes import names, qos
 from sightplan_nodes.calls import ActionCaller
 from sightplan_nodes.conversions import MESSAGES
@@ -391,6 +393,31 @@ def test_privileged_facts_are_granted_by_the_world(made: Callable, given_: str,
     assert [g.privileged for g in others.goals] == [expected]
     identity = json.loads(others.started[0].run_json)['identity']
     assert identity['privileged'] == {'simple': expected}
+
+
+def test_a_protocol_is_recorded_where_every_node_follows_it(made: Callable) -> None:
+    others = Others()
+    wanted = apply(RunSettings(protocol='paper', backend='noisy_oracle'))
+    others.agent.set_parameters([Parameter('method_options', value=json.dumps(
+        dict(wanted.method_options)))])
+    others.sim.set_parameters([Parameter('world_options', value=json.dumps(
+        {**wanted.world_options}) if wanted.world_options else '')])
+    others.grounder.set_parameters([Parameter('answers', value=wanted.answers)])
+    with made(others, protocol='paper', episodes=1) as (node, _):
+        assert ended(node) == 0
+    identity = json.loads(others.started[0].run_json)['identity']
+    assert identity['protocol'] == 'paper' and identity['answers'] == 'prefix'
+    assert identity['method']['on_unparsed'] == 'stop'
+
+
+def test_a_protocol_that_a_node_does_not_follow_is_refused(made: Callable, capsys) -> None:
+    others = Others()
+    with made(others, protocol='paper') as (node, _):
+        assert ended(node) == 2
+    assert not others.goals and not others.started
+    said = capsys.readouterr().err
+    assert "protocol 'paper' sets " in said
+    assert 'start the graph with protocol:=paper' in said
 
 
 def test_a_silent_recorder_is_named(made: Callable, capsys) -> None:

@@ -18,6 +18,7 @@ from sightplan.runs import (
     RunSettings,
     Suite,
     asks_for_reasons,
+    load_suite,
     problems_sha256,
     select_problems,
 )
@@ -231,9 +232,38 @@ def disambiguate_labels(parts: Sequence[tuple[Collection[str], Mapping[str, Any]
         return named
     names = dict.fromkeys(name for _, fields in parts for name in fields)
     apart = [name for name in names if len({fields.get(name) for _, fields in parts}) > 1]
+    apart = _without_settings_of_protocol(apart, [fields for _, fields in parts])
     return [', '.join([*([name] if name else []), *(
         f'{key} {fields.get(key, "of the suite" if key in RULES else "-")}' for key in apart)])
         for name, (_, fields) in zip(named, parts, strict=True)]
+
+
+def _without_settings_of_protocol(apart: Sequence[str], parts: Sequence[Mapping[str, Any]],
+                                  ) -> list[str]:
+    """Names without what follows from the protocols of parts, if that distinguishes them as well.
+
+    Args:
+        apart: names of fields in which the parts differ.
+        parts: their fields.
+    """
+    if 'protocol' not in apart:
+        return list(apart)
+    ruled = {name.rpartition('.')[2] for fields in parts for name in _ruled_by(
+        str(fields.get('suite', '')), str(fields.get('protocol', OURS)))}
+    less = [name for name in apart if name.rpartition('.')[2] not in ruled]
+    told = {tuple(fields.get(name) for name in less) for fields in parts}
+    return less if len(told) == len(parts) else list(apart)
+
+
+@functools.cache
+def _ruled_by(suite: str, protocol: str) -> frozenset[str]:
+    """Dotted names of the fields that a protocol of a suite sets in any run."""
+    try:
+        entries = load_suite(suite).protocols.get(protocol, ()) if suite else ()
+    except InputError:  # not installed
+        return frozenset()
+    return frozenset(name.replace('planner_search', 'planner.search')
+                     for entry in entries for name in entry.settings)
 
 
 def _head(name: str) -> str:

@@ -114,9 +114,10 @@ def _success(results: Results, means: Sequence[_Row], models: Sequence[_Row]) ->
                 continue
             hollow = ('; hollow: published, of the same models'
                       if any(p.published is not None for p in points) else '')
-            if hollow and any('success:' in (row['paper_differs'] or '') for row in own):
-                hollow += (' (where replies could not be read, episodes go on here and end in the '
-                           'paper: column "what differs" of the models)')
+            unlike = dict.fromkeys(row['success_unlike'] for row in own if row['success_unlike'])
+            if hollow and unlike:
+                hollow += (f' (not like for like: {"; ".join(unlike)}; column "what differs" of '
+                           'the models)')
             some = (' Rows with "of" in brackets are means over some of the models only: compare '
                     'them model by model, not with means over others.'
                     if parts and key == 'success' else '')

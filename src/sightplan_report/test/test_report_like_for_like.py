@@ -102,6 +102,18 @@ def test_every_table_with_a_published_number_names_what_both_were_measured_with(
     assert '10/20/30 actions, 256 tokens a reply' in row['measured']
 
 
+def test_runs_of_two_protocols_are_two_rows_called_by_them(tmp_path):
+    tables(tmp_path / 'ours', domain='household', protocol='ours')
+    made = tables(tmp_path, domain='household')
+    assert {(row['variant'], row['paper_unlike']) for row in made['success'].rows} == {
+        ('protocol ours', 'protocol ours'), ('protocol paper', None)}
+    # What the protocol does not set stands there, too.
+    tables(tmp_path / 'small', domain='household', world={'pictures': 'none'})
+    found = {table.name: table for table in make_tables(gather(tmp_path))}
+    assert {row['variant'] for row in found['success'].rows} >= {
+        'protocol paper, world.pictures none'}
+
+
 def test_conditions_of_published_numbers_name_a_protocol_of_their_suite():
     suite = load_suite('viplan')
     assert suite.published.conditions.protocol in suite.protocols

@@ -9,10 +9,17 @@ refuses settings that contradict the protocol.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from sightplan.agent import answerer_names, answerer_settings, method_names, policy_settings
+from sightplan.agent import (
+    answerer_names,
+    answerer_settings,
+    every_method,
+    method_names,
+    policy_settings,
+)
 from sightplan.domains import load_domain
 from sightplan.model import InputError, did_you_mean, settings_fields
 from sightplan.runs.problem_folders import splits_of
@@ -20,7 +27,15 @@ from sightplan.runs.rules import RULES, UNCHOSEN, of_suite, suite_of
 from sightplan.runs.settings import ALL_SPLITS, OURS, RULED, RunSettings
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_finding import load_suite, sample_suite, suite_names
-from sightplan.runs.suite_rules import ALL_SAMPLES, FREE, OPTIONS, in_words
+from sightplan.runs.suite_rules import (
+    ALL_SAMPLES,
+    FREE,
+    OPTIONS,
+    SAMPLES,
+    ProtocolEntry,
+    in_words,
+    wrong_places,
+)
 from sightplan.runs.worlds import world_choices
 from sightplan.vlm.api import backend_settings, usable_backends
 
@@ -214,19 +229,90 @@ def _choices(kind: type) -> Choices:
     return {field.name: field.choices or () for field in settings_fields(kind)}
 
 
-def _elsewhere(head: str, suite: Suite) -> Iterator[str]:
-    """Yield the names of the options of a kind that any backend, method or world has."""
+@dataclasses.dataclass(frozen=True)
+class _Owner:
+    """A backend, method, world or suite that has options.
+
+    Attributes:
+        name: its name; of a world, that of the domain.
+        choices: its options; None: only it itself knows.
+        check: makes its settings from options; raises InputError.
+    """
+
+    name: str
+    choices: Choices | None
+    check: Callable[[Mapping[str, Any]], Any] = dict
+
+
+def _owners(head: str, suite: Suite) -> Iterator[_Owner]:
+    """Yield everything that may have options of a kind, such as ``backend_options``."""
     if head == 'backend_options':
         for name in usable_backends():
-            yield from _choices(type(backend_settings(name)))
+            yield _owner(name, backend_settings)
     elif head == 'method_options':
-        kinds: tuple[tuple[tuple[str, ...], Callable[[str], Any]], ...] = (
-            (method_names(), policy_settings), (answerer_names(), answerer_settings))
-        for names, settings in kinds:
-            for name in names:
-                yield from _choices(type(settings(name)))
+        for kind in suite.kinds:
+            names, settings = ((answerer_names, answerer_settings) if kind == SAMPLES else
+                               (method_names, policy_settings))
+            for name in names():
+                yield _owner(name, settings)
     elif head == 'world_options':
         for domain in suite.domains:
-            yield from world_choices(domain) or ()
+            yield _Owner(domain, world_choices(domain))
     elif suite.settings is not None:
-        yield from _choices(suite.settings)
+        yield _Owner(suite.name, _choices(suite.settings))
+
+
+def _owner(name: str, settings: Callable[..., Any]) -> _Owner:
+    return _Owner(name, _choices(type(settings(name))), functools.partial(settings, name))
+
+
+def _elsewhere(head: str, suite: Suite) -> Iterator[str]:
+    """Yield the names of the options of a kind that any backend, method or world has."""
+    for owner in _owners(head, suite):
+        yield from owner.choices or ()
+
+
+def violations(suite: Suite) -> Iterator[str]:
+    """Yield what is wrong with the protocols of a suite, as sentences; part of the contract kit.
+
+    Args:
+        suite: the suite.
+    """
+    yield from wrong_places(suite.protocols, suite.domains, suite.splits)
+    stated = suite.published.conditions
+    if stated is not None and stated.protocol not in suite.protocols:
+        yield (f'published.json: conditions.protocol = {stated.protocol!r} is no protocol of the '
+               f'suite (it has {", ".join(suite.protocols) or "none"})')
+    for protocol, entries in suite.protocols.items():
+        for number, entry in enumerate(entries):
+            where = f'{suite.rules_file}: protocols.{protocol}.{number}'
+            for method in entry.methods:
+                if method not in every_method():
+                    yield (f'{where}.methods: {method!r} is unknown'
+                           f'{did_you_mean(method, every_method())}')
+            for name, value in entry.settings.items():
+                head, _, option = name.partition('.')
+                if option:
+                    yield from _wrong_option(suite, entry, head, option, value,
+                                             f'{where}.settings.{name}')
+
+
+def _wrong_option(suite: Suite, entry: ProtocolEntry, head: str, option: str, value: Any,
+                  where: str) -> Iterator[str]:
+    """Yield what is wrong with an option of a protocol: nothing has it, or its value is bad."""
+    named = {'method_options': entry.methods, 'world_options': entry.domains}.get(head, ())
+    owners = [owner for owner in _owners(head, suite) if not named or owner.name in named]
+    having = [owner for owner in owners if owner.choices is None or option in owner.choices]
+    if not having:
+        of = f' of {", ".join(named)}' if named else ''
+        yield f'{where}: there is no setting {option!r} among {head}{of}'
+    for owner in having:
+        choices = (owner.choices or {}).get(option, ())
+        wanted = in_words(value, choices)
+        try:
+            owner.check({option: wanted})
+        except InputError as error:
+            yield f'{where}: {error}'
+        else:
+            if choices and wanted not in choices:
+                yield f'{where} = {wanted!r} must be one of {", ".join(choices)}'

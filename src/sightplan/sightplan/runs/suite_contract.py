@@ -16,6 +16,7 @@ from sightplan.domains import load_domain
 from sightplan.metrics.measures import FRACTION, MEAN, STATISTIC, aggregates
 from sightplan.model import InputError, excerpt
 from sightplan.model.sample import Picture, Sample, SampleReply
+from sightplan.runs import protocols
 from sightplan.runs.samples import load_samples, score_reply, truth_reply
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_parts import Samples, Unread
@@ -40,7 +41,7 @@ def violations(suite: Suite, options: Mapping[str, Any] | None = None) -> list[s
         InputError: its samples cannot be made or loaded with these options.
     """
     found = [*itertools.chain.from_iterable(_of_measures(suite, kind) for kind in suite.kinds),
-             *_of_published(suite)]
+             *_of_published(suite), *protocols.violations(suite)]
     if SAMPLES in suite.kinds:
         first = load_samples(suite, ALL_SAMPLES, options or {})
         second = load_samples(suite, ALL_SAMPLES, options or {})

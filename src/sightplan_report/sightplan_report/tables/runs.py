@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sightplan_report.conditions import protocol_of
 from sightplan_report.results import Results, RunResults
 from sightplan_report.tables.model import Table, make
 
@@ -21,6 +22,7 @@ def _row(run: RunResults) -> dict[str, Any]:
     last = run.sessions[-1] if run.sessions else {}
     return {
         'run': run.name, 'domain': run.domain, 'splits': ', '.join(run.splits),
+        'protocol': protocol_of(identity),
         'method': run.method, 'backend': run.backend or None, 'model': run.model or None,
         'exact_model': _text(run.exact_model), 'seed': run.seed,
         'failure_probability': run.failure_probability, 'privileged': run.privileged or None,
