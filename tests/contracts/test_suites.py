@@ -863,7 +863,7 @@ def test_episodes_of_methods_without_eyes_run(name: str, method: str,
     domain = next(iter(load_suite(name).domains))
     folder = sorted(path for path in (data(name) / domain).iterdir() if path.is_dir())[0]
     summary = run(RunSettings(suite=name, domain=domain, method=method, problems=str(folder),
-                              max_actions=5, out=str(tmp_path / 'run')))
+                              max_actions=5, goal='told', out=str(tmp_path / 'run')))
     assert summary['errors'] == 0 and summary['items'] == summary['episodes'] > 0
 
 
