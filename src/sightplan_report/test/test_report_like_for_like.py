@@ -103,12 +103,12 @@ def test_every_table_with_a_published_number_names_what_both_were_measured_with(
 
 
 def test_runs_of_two_protocols_are_two_rows_called_by_them(tmp_path):
-    tables(tmp_path / 'ours', domain='household', protocol='ours')
-    made = tables(tmp_path, domain='household')
+    tables(tmp_path / 'ours', method='plan', protocol='ours')
+    made = tables(tmp_path, method='plan')
     assert {(row['variant'], row['paper_unlike']) for row in made['success'].rows} == {
         ('protocol ours', 'protocol ours'), ('protocol paper', None)}
     # What the protocol does not set stands there, too.
-    tables(tmp_path / 'small', domain='household', world={'pictures': 'none'})
+    tables(tmp_path / 'small', method='plan', world={'pictures': 'none'})
     found = {table.name: table for table in make_tables(gather(tmp_path))}
     assert {row['variant'] for row in found['success'].rows} >= {
         'protocol paper, world.pictures none'}
