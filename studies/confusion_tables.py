@@ -152,7 +152,7 @@ def _print(domain: str, counted: Tables, shipped: Tables) -> None:
                 beside = shipped.get(model, {}).get(mode, {}).get(split)
                 said = ('new' if beside is None else 'equal to the shipped one'
                         if beside == rows else f'shipped otherwise: {_differing(rows, beside)}')
-                right, n = _right(rows)
+                right, n = right_of(rows)
                 low, high = wilson(right, n)
                 print(f'{domain}, {model}, {mode}, {split}: {said}; {n} answers, right '
                       f'{right / n if n else 0:.3f} [{low:.3f}, {high:.3f}]')
@@ -163,7 +163,7 @@ def _differing(rows: Mapping[str, Any], beside: Mapping[str, Any]) -> str:
                             if rows.get(name) != beside.get(name)))
 
 
-def _right(rows: Mapping[str, Mapping[str, Any]]) -> tuple[int, int]:
+def right_of(rows: Mapping[str, Mapping[str, Any]]) -> tuple[int, int]:
     """Right answers, and all of them; unreadable ones are wrong."""
     right = sum(round((row['p_yes_true'] or 0.0) * row['n_true'])
                 + row['n_false'] - round((row['p_yes_false'] or 0.0) * row['n_false'])

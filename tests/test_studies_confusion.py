@@ -6,8 +6,10 @@ import pytest
 
 import confusion_tables
 import viplan_official_cases as cases
+from sightplan.runs import load_suite
 from sightplan_models._confusion import load_table
 from sightplan_suites.viplan.importing import import_folder
+from sightplan_suites.viplan.paper_figures import as_printed
 
 FROM_THE_START = {
     # Four initial enumerations; in each 1 true and 3 false on, 1 and 1 clear, 2 and 2 incolumn.
@@ -65,6 +67,22 @@ def test_the_shipped_files_are_written_as_the_script_writes(domain):
             for split in splits} == {'simple', 'medium', 'hard'}
     assert all(set(modes) == {'plain', 'cot'} for modes in content['models'].values())
     assert len(content['models']) == 16
+
+
+def test_shipped_counts_of_homes_round_to_every_printed_accuracy():
+    """The paper's tables 18 and 19, from the counts: so the formula of the import is theirs."""
+    published = load_suite('viplan').published
+    found = {}
+    for model, modes in confusion_tables.read_shipped('household')['models'].items():
+        for method, mode in confusion_tables.MODES.items():
+            for split, rows in modes[mode].items():
+                for name, row in rows.items():
+                    right, asked = confusion_tables.right_of({name: row})
+                    printed = published.find(
+                        model, f'predicate_accuracy.{name}', domain='household', method=method,
+                        split=split, failure_probability=0.0)
+                    found[model, method, split, name] = as_printed(right / asked, printed.value)
+    assert len(found) == 16 * 2 * 3 * 6 and set(found.values()) == {'equal'}
 
 
 def test_folders_without_imported_runs_are_named(tmp_path, capsys):
