@@ -13,6 +13,8 @@ from sightplan_sim.household import world as world_module
 from sightplan_sim.household.labels import (
     INKS,
     LabelledBox,
+    _bounds,
+    _leader,
     _lettering,
     draw_labels,
     place_plates,
@@ -114,11 +116,13 @@ def test_a_thing_keeps_its_colour_when_others_come_into_view():
 
 
 def covered_by_plates(boxes, width, height):
-    """Return the largest fraction of an object's hull that name plates cover."""
+    """Return the largest fraction of an object's hull that name plates and lines cover."""
     plates = place_plates(boxes, width, height)
     mask = np.zeros((height, width), np.uint8)
-    for x0, y0, x1, y1 in plates:
+    for box, (x0, y0, x1, y1) in zip(boxes, plates, strict=True):
         mask[int(y0):int(y1), int(x0):int(x1)] = 1
+        line = np.round(_leader(_bounds(box.outline, width, height), (x0, y0, x1, y1)))
+        cv2.polylines(mask, [line.astype(np.int32)], False, 1, max(1, round(height / 240)))
     fractions = []
     for box in boxes:
         hull = np.zeros((height, width), np.uint8)

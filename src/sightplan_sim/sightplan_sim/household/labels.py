@@ -23,7 +23,9 @@ _FINE = 4
 _HEIGHT = 1 / 25  # height of a name plate, as a fraction of the picture's height
 _STEP = 6  # px between places that are tried for a plate
 _MOST_COVERED = 0.12
-"""Fraction of a named object that plates may cover together, if there is room elsewhere."""
+"""Fraction of a named object that plates and lines may cover together, if there is room."""
+_MOST_TRIED = 200  # best places for a plate whose lines are looked at
+_MOST_WORSE = 1000.0  # by cost, which is less than that of lying on another plate
 
 Plate = tuple[float, float, float, float]
 """Corners x0, y0, x1, y1 of a name plate [px]."""
@@ -61,7 +63,7 @@ def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox]) -> NDArray
     outlines = [np.asarray(box.outline, dtype=np.float64) for box in boxes]
     areas = [_bounds(outline, width, height) for outline in outlines]
     plates = place_plates(boxes, width, height)
-    thick = max(1, round(height / 240))
+    thick = _thickness(height)
     inks = [INKS[_turn(box.name) % len(INKS)] for box in boxes]
     for outline, ink in zip(outlines, inks, strict=True):
         line = np.round(np.clip(outline, -width, 2 * width) * 2**_SHIFT).astype(np.int32)
@@ -91,11 +93,19 @@ def place_plates(boxes: Sequence[LabelledBox], width: int, height: int) -> list[
     areas = [_bounds(np.asarray(box.outline, dtype=np.float64), width, height) for box in boxes]
     hulls = [_Hull.of(box, width, height) for box in boxes]
     plates: list[Plate] = []
-    tall = max(13, round(height * _HEIGHT))
+    covered = np.zeros(len(hulls))
+    tall, thick = max(13, round(height * _HEIGHT)), _thickness(height)
     for box, area in zip(boxes, areas, strict=True):
         wide = min(width, round(tall * text_aspect(box.name)) + 4)
-        plates.append(_place(wide, tall, area, areas, hulls, plates, width, height))
+        places = _places(wide, tall, area, areas, hulls, covered, plates, width, height)
+        plate, covered = _clearest(places, area, hulls, covered, thick)
+        plates.append(plate)
     return plates
+
+
+def _thickness(height: int) -> int:
+    """Return the thickness of lines in a picture [px]."""
+    return max(1, round(height / 240))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +113,12 @@ class _Hull:
     """The part of an object's outline that lies in the picture.
 
     Attributes:
+        mask: (H, W), 1 in it.
         sums: (H + 1, W + 1) numbers of its pixels above and to the left.
         pixels: number of its pixels, at least 1.
     """
 
+    mask: NDArray[np.uint8]
     sums: NDArray[np.int32]
     pixels: int
 
@@ -117,7 +129,7 @@ class _Hull:
         corners = np.clip(np.round(box.outline), -width - height, 2 * (width + height))
         cv2.fillConvexPoly(mask, corners.astype(np.int32), 1)
         sums = np.asarray(cv2.integral(mask), np.int32)
-        return cls(sums, max(1, int(sums[-1, -1])))
+        return cls(mask, sums, max(1, int(sums[-1, -1])))
 
     def covered(self, x0: NDArray[np.int64] | int, y0: NDArray[np.int64] | int,
                 x1: NDArray[np.int64] | int, y1: NDArray[np.int64] | int) -> Floats:
@@ -125,6 +137,15 @@ class _Hull:
         sums = self.sums
         inside = sums[y1, x1] - sums[y0, x1] - sums[y1, x0] + sums[y0, x0]
         return np.asarray(inside / self.pixels, dtype=np.float64)
+
+    def crossed(self, line: Sequence[tuple[float, float]], thick: int) -> float:
+        """Return the fraction of it that a line of some thickness [px] covers, about."""
+        ends = np.array(line)
+        count = int(np.abs(ends[1] - ends[0]).max()) + 1
+        points = np.linspace(ends[0], ends[1], count).round().astype(int)
+        height, width = self.mask.shape
+        x, y = np.clip(points[:, 0], 0, width - 1), np.clip(points[:, 1], 0, height - 1)
+        return float(self.mask[y, x].sum()) * thick / self.pixels
 
 
 def _lettering(text: str, width: int, height: int) -> NDArray[np.float32]:
@@ -147,9 +168,22 @@ def _bounds(outline: Floats, width: int, height: int) -> tuple[float, float, flo
             float(np.clip(x1, 0, width - 1)), float(np.clip(y1, 0, height - 1)))
 
 
-def _place(wide: int, tall: int, area: tuple[float, ...], areas: Sequence[tuple[float, ...]],
-           hulls: Sequence[_Hull], taken: Sequence[Plate], width: int, height: int) -> Plate:
-    """The best place for a plate: near its object, on no plate, on few objects."""
+def _places(wide: int, tall: int, area: tuple[float, ...], areas: Sequence[tuple[float, ...]],
+            hulls: Sequence[_Hull], covered: Floats, taken: Sequence[Plate], width: int,
+            height: int) -> list[Plate]:
+    """The best places for a plate, best first: near its object, on no plate, on few objects.
+
+    Args:
+        wide: width of the plate [px].
+        tall: its height [px].
+        area: bounds of its object.
+        areas: bounds of all objects.
+        hulls: of all objects.
+        covered: fraction of each that is covered already.
+        taken: plates that have their places.
+        width: of the picture [px].
+        height: of the picture [px].
+    """
     xs = np.unique(np.clip([*range(0, width, _STEP), area[0], (area[0] + area[2] - wide) / 2],
                            0, max(0, width - wide)).astype(int))
     ys = np.unique(np.clip([*range(0, height, _STEP), area[1] - tall - 5, area[3] + 5],
@@ -162,16 +196,41 @@ def _place(wide: int, tall: int, area: tuple[float, ...], areas: Sequence[tuple[
     cost = away + off + below
     for other in areas:
         cost = cost + 60.0 * _overlap(x, y, wide, tall, other) / (wide * tall)
-    for hull in hulls:
-        before = sum(float(hull.covered(*map(int, plate))) for plate in taken)
+    for hull, before in zip(hulls, covered, strict=True):
         excess = before + hull.covered(x, y, x + wide, y + tall) - _MOST_COVERED
         cost = cost + 1e5 * np.maximum(excess, 0.0)
     for plate in taken:
         grown = (plate[0] - 2, plate[1] - 2, plate[2] + 2, plate[3] + 2)
         cost = cost + 1e4 * _overlap(x, y, wide, tall, grown)
-    best = int(np.argmin(cost))
-    left, top = float(x[best]), float(y[best])
-    return left, top, left + wide, top + tall
+    best = np.argsort(cost, kind='stable')[:_MOST_TRIED]
+    best = best[cost[best] < cost[best[0]] + _MOST_WORSE]
+    return [(float(left), float(top), float(left + wide), float(top + tall))
+            for left, top in zip(x[best], y[best], strict=True)]
+
+
+def _clearest(places: Sequence[Plate], area: tuple[float, float, float, float],
+              hulls: Sequence[_Hull], covered: Floats, thick: int) -> tuple[Plate, Floats]:
+    """Return the first place where plate and line cover little, or where they cover least.
+
+    Args:
+        places: places for the plate, best first.
+        area: bounds of its object.
+        hulls: of all objects.
+        covered: fraction of each that is covered already.
+        thick: thickness of the line [px].
+
+    Returns:
+        the place, and the fraction of each object that is covered then.
+    """
+    found: list[tuple[Plate, Floats]] = []
+    for plate in places:
+        line = _leader(area, plate)
+        after = covered + np.array([float(hull.covered(*map(int, plate)))
+                                    + hull.crossed(line, thick) for hull in hulls])
+        found.append((plate, after))
+        if after.max() <= _MOST_COVERED:
+            return plate, after
+    return min(found, key=lambda one: float(one[1].max()))
 
 
 def _overlap(x: NDArray[np.int64], y: NDArray[np.int64], wide: int, tall: int,
