@@ -15,9 +15,10 @@ import functools
 import hmac
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from fastapi import FastAPI, Request, Response
@@ -46,6 +47,7 @@ from sightplan_models._loopback import is_loopback, without_port
 from sightplan_models._query_wire import from_wire
 from sightplan_models._serve_desk import ClosedError, Desk, FullError, Ticket, prometheus
 
+T = TypeVar('T')
 _MOST_QUESTIONS = 400
 _LOOK_S = 0.25
 """How often it is looked whether a client has gone away [s]."""
@@ -103,6 +105,17 @@ def make_app(desk: Desk, names: Sequence[str], limits: Limits) -> FastAPI:
         limits: see there.
     """
     app = FastAPI(title='sightplan serve', docs_url=None, redoc_url=None, openapi_url=None)
+    reader = ThreadPoolExecutor(1, 'serve-reader')
+
+    async def read(request: Request, make: Callable[[dict[str, Any]], T]) -> T:
+        """Make something of a request's JSON, in the one thread that reads and decodes.
+
+        So the event loop answers others meanwhile, and one request's pictures are decoded at
+        a time.
+        """
+        data = await _body(request, limits)
+        return await asyncio.get_running_loop().run_in_executor(
+            reader, lambda: _refusing(lambda: make(_parsed(data, names))))
 
     @app.exception_handler(_Refused)
     async def refuse(request: Request, error: _Refused) -> Response:
@@ -125,17 +138,15 @@ def make_app(desk: Desk, names: Sequence[str], limits: Limits) -> FastAPI:
 
     @app.post('/v1/decisions')
     async def decisions(request: Request) -> dict[str, Any]:
-        body = await _body(request, limits, names)
-        questions = _questions(body)
-        queries = _refusing(lambda: _typed(body, questions))
+        questions, queries = await read(request, lambda body: (
+            asked := _questions(body), _typed(body, asked)))
         replies, usage = await _answered(request, desk, queries, limits)
         return {'model': names[0], 'usage': _usage(usage), 'answers': [
             _answer(question, reply) for question, reply in zip(questions, replies, strict=True)]}
 
     @app.post('/v1/queries')
     async def queries(request: Request) -> dict[str, Any]:
-        body = await _body(request, limits, names)
-        asked = _refusing(lambda: from_wire(body))
+        asked = await read(request, from_wire)
         replies, usage = await _answered(request, desk, asked, limits)
         return {'model': names[0], 'usage': _usage(usage),
                 'replies': [reply.to_json() for reply in replies]}
@@ -156,8 +167,8 @@ def _admit(request: Request, limits: Limits) -> None:
                        'localhost, or start it with a token', 'forbidden')
 
 
-async def _body(request: Request, limits: Limits, names: Sequence[str]) -> dict[str, Any]:
-    """The JSON object of a request, to a model that is there."""
+async def _body(request: Request, limits: Limits) -> bytes:
+    """The content of a request that is admitted and not too large."""
     _admit(request, limits)
     if request.headers.get('content-type', '').partition(';')[0].strip() != 'application/json':
         raise _Refused(415, 'send JSON (content-type: application/json)')
@@ -167,8 +178,13 @@ async def _body(request: Request, limits: Limits, names: Sequence[str]) -> dict[
         if len(data) > most:
             raise _Refused(413, f'the request is larger than {limits.body_mb:g} MB; send fewer or '
                            'smaller pictures, or start the server with a larger --body-mb')
+    return bytes(data)
+
+
+def _parsed(data: bytes, names: Sequence[str]) -> dict[str, Any]:
+    """The JSON object of a request, to a model that is there."""
     try:
-        body = load_json(bytes(data))
+        body = load_json(data)
     except (ValueError, RecursionError) as error:
         raise _Refused(400, f'the request is not JSON ({error})') from error
     if not isinstance(body, dict):
@@ -179,7 +195,7 @@ async def _body(request: Request, limits: Limits, names: Sequence[str]) -> dict[
     return body
 
 
-def _refusing(make: Any) -> Any:
+def _refusing(make: Callable[[], T]) -> T:
     """Return the result of a function; its InputError becomes a refusal."""
     try:
         return make()

@@ -279,6 +279,33 @@ def test_pictures_have_limits(urls: list[str], words: str,
         assert status == 400 and words in body['error']['message']
 
 
+def test_others_are_answered_while_a_picture_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    decode, began, go_on = _serve_app._picture, threading.Event(), threading.Event()
+
+    def slow(*arguments: Any) -> Any:
+        began.set()
+        assert go_on.wait(60)
+        return decode(*arguments)
+    monkeypatch.setattr(_serve_app, '_picture', slow)
+    found: list[int] = []
+    asked = {**ASKED, 'input': [{'role': 'user', 'content': [
+        {'type': 'input_image', 'image_url': data_url('PNG')}]}]}
+    with serving(Stub()) as url:
+        asking = threading.Thread(target=lambda: found.append(post(url, asked)[0]))
+        asking.start()
+        try:
+            assert began.wait(60)
+            # another thread, so that a server that answers nobody meanwhile fails the test
+            other = threading.Thread(target=lambda: found.append(get(url, '/health')[0]))
+            other.start()
+            other.join(20)
+            assert found == [200]
+        finally:
+            go_on.set()
+            asking.join()
+    assert found == [200, 200]
+
+
 def test_an_array_that_says_it_is_huge_is_refused() -> None:
     body = _wire(1)
     [name] = body['arrays']
