@@ -76,6 +76,7 @@ class AskedAbout:
         matters: what it matters for: ``precondition``, ``goal``, ``plan``; '' for nothing known.
         reply: what the model wrote, where that is more than the answer.
         truth: whether the atom is true; None where that is not known, or kept apart.
+        at_most: whether ``p_yes`` is only the most that it may be.
     """
 
     place: int
@@ -89,6 +90,7 @@ class AskedAbout:
     matters: str = ''
     reply: str = ''
     truth: bool | None = None
+    at_most: bool = False
 
     @property
     def goal(self) -> bool:
@@ -134,7 +136,8 @@ def rows_of(answers: Iterable[JudgedAnswer], matters: Mapping[Atom, str],
         rows.append(AskedAbout(
             judged.place, judged.question.text, str(atom), answer.verdict.value, answer.p_yes,
             judged.expected, believed(before, atom), believed(after, atom),
-            matters.get(atom, ''), '' if plain else text, judged.truth if truth else None))
+            matters.get(atom, ''), '' if plain else text, judged.truth if truth else None,
+            answer.at_most))
     return tuple(rows)
 
 

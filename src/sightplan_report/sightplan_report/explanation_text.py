@@ -116,7 +116,8 @@ def _asked(step: StepExplained, every: bool) -> Iterator[str]:
 
 def _row(row: AskedAbout) -> str:
     answer = 'could not be read' if row.answer == 'unparsed' else row.answer
-    p_yes = '' if row.p_yes is None else f', P(yes) {row.p_yes:.2f}'
+    p_yes = '' if row.p_yes is None else (
+        f', P(yes) {"≤ " if row.at_most else ""}{row.p_yes:.2f}')
     moved = ('' if row.after is None else
              f'; {row.atom}: {_number(row.before)} → {_number(row.after)}')
     expected = (f' (expected {"yes" if row.expected else "no"})' if row.surprising else '')

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.metrics import measures
-from sightplan.model import InputError
+from sightplan.model import Answer, InputError
 from sightplan.model.whole_files import replacing
 from sightplan_report.export import escaped
 from sightplan_report.grouping import grouped
@@ -289,15 +289,19 @@ def _action(number: int, action: Mapping[str, Any]) -> Json:
 def _table(answers: Sequence[Mapping[str, Any]]) -> str:
     """Answers as a Markdown table."""
     rows = [[str(answer['atom']), str(answer.get('purpose', '')), str(answer.get('answer', '')),
-             _number(answer.get('p_yes')), '' if answer.get('truth') is None else
+             _p_yes(answer), '' if answer.get('truth') is None else
              str(answer['truth']).lower()] for answer in answers]
     head = ['atom', 'purpose', 'answer', 'P(yes)', 'truth']
     return '\n'.join('| ' + ' | '.join(map(escaped, row)) + ' |'
                      for row in (head, ['---'] * len(head), *rows))
 
 
-def _number(value: object) -> str:
-    return f'{value:.3f}' if isinstance(value, (int, float)) else ''
+def _p_yes(answer: Mapping[str, Any]) -> str:
+    """P(yes) of a recorded answer as text, '' without one; see ``Answer.p_yes_text``."""
+    p_yes, p_no = answer.get('p_yes'), answer.get('p_no')
+    if not isinstance(p_yes, (int, float)):
+        return ''
+    return Answer(p_yes=p_yes, p_no=p_no, bounded=bool(answer.get('bounded'))).p_yes_text()
 
 
 def _summary(sample: Json) -> Json:

@@ -70,7 +70,8 @@ def draw_answers(image: NDArray[np.uint8], questions: Sequence[Question],
         wrong = _wrong(question, answer, truth)
         write(answer.verdict.value + (' (!)' if wrong else ''), middle, row,
               _COLOUR[answer.verdict], 2 if wrong else 1)
-        write('-' if answer.p_yes is None else f'{answer.p_yes:.3f}', middle + 64, row)
+        # the fonts of OpenCV are ASCII
+        write(answer.p_yes_text().replace('≤ ', '<'), middle + 64, row)
         if belief is not None:
             p_true = belief[question.atom]
             write(f'{p_true:.3f}', width - 66, row,

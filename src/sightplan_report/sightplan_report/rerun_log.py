@@ -464,8 +464,9 @@ def _probability(answer: Answer) -> str:
     if answer.p_yes is None:
         return ''
     if answer.p_no is None or not answer.p_yes + answer.p_no > 0.0:
-        return f'{answer.p_yes:.3f}'
-    return f'{answer.p_yes / (answer.p_yes + answer.p_no):.3f}'
+        return answer.p_yes_text()
+    bound = '' if not answer.bounded else '≤ ' if answer.at_most else '≥ '
+    return f'{bound}{answer.p_yes / (answer.p_yes + answer.p_no):.3f}'
 
 
 def _certain(p: float) -> bool:

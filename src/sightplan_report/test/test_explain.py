@@ -2,8 +2,10 @@
 
 import dataclasses
 import json
+import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +15,9 @@ from replay_doubles import without_truth
 from report_cases import sample, write_run
 from sightplan import cli
 from sightplan.model import (
+    Answer,
     Asked,
+    Atom,
     Belief,
     BeliefUpdated,
     EpisodeEnded,
@@ -22,6 +26,7 @@ from sightplan.model import (
     Observed,
     Proposal,
     ProposalStatus,
+    Question,
     Stepped,
     StopReason,
 )
@@ -36,11 +41,15 @@ from sightplan_report import explanation
 from sightplan_report.commands.explain import _settings
 from sightplan_report.deciding_answers import decide
 from sightplan_report.explaining import NO_BAG, explain, explain_line
+from sightplan_report.explanation import rows_of
 from sightplan_report.explanation_page import page
-from sightplan_report.explanation_text import text_of
+from sightplan_report.explanation_text import _row, text_of
 from sightplan_report.explanation_words import method_sentence, stopped
+from sightplan_report.html import _environment
+from sightplan_report.inspect_log import _table
 from sightplan_report.replay.decisions import Decisions, NotRepeatedError
 from sightplan_report.replay.episodes import Found, choose, find_episodes
+from sightplan_report.rerun_log import _probability
 from test_metrics_failures import Proposer, imagines, says
 from test_report_episode_page import recorded
 from test_report_page import HOSTILE, Reader
@@ -501,3 +510,18 @@ def test_it_needs_no_truth_to_run_a_method_again():
     blind = without_truth(Source('a', episode)).episode
     with Decisions(blind, planner=SearchPlanner()) as decisions:
         assert [str(one) for one in decisions.recorded][-1] == 'stop (plan done)'
+
+
+def test_a_probability_that_is_only_a_bound_is_shown_as_one():
+    atom = Atom('clear', ('r',))
+    judged = [SimpleNamespace(question=Question(atom, 'Is r clear?'), place=place, expected=None,
+                              truth=None, answer=Answer('No', p_yes, 0.6, bounded=True))
+              for place, p_yes in enumerate((0.08, 0.9))]
+    below, exact = rows_of(judged, {})
+    assert ', P(yes) ≤ 0.08' in _row(below) and ', P(yes) 0.90' in _row(exact)
+    pieces = _environment().get_template('pieces.jinja').make_module()
+    assert re.findall(r'</span>\s*([^<]*\d)</td>', str(pieces.answers([below, exact]))) == [
+        '≤ 0.08', '0.90']
+    assert '≤ 0.080' in _table([{'atom': 'clear r', 'p_yes': 0.08, 'p_no': 0.6, 'bounded': True}])
+    assert judged[0].answer.summary() == 'no (≤ 0.08)'
+    assert [_probability(one.answer) for one in judged] == ['≤ 0.118', '≥ 0.600']

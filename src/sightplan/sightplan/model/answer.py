@@ -45,6 +45,16 @@ class Answer(Reply):
         if given is None:
             object.__setattr__(self, 'verdict', parse_yes_no(self.text))
 
+    @property
+    def at_most(self) -> bool:
+        """Whether ``p_yes`` is only the most that it may be; see ``bounded``."""
+        return self.bounded and (self.p_yes or 0.0) <= (self.p_no or 0.0)
+
+    def p_yes_text(self, digits: int = 3, missing: str = '-') -> str:
+        """``p_yes`` as people read it: ``0.930``, or ``≤ 0.080`` where that is only a bound."""
+        return missing if self.p_yes is None else (
+            f'{"≤ " if self.at_most else ""}{self.p_yes:.{digits}f}')
+
     def summary(self) -> str:
         """The verdict, with the probability of "yes"."""
-        return self.verdict.value + ('' if self.p_yes is None else f' ({self.p_yes:.2f})')
+        return self.verdict.value + ('' if self.p_yes is None else f' ({self.p_yes_text(2)})')

@@ -94,7 +94,7 @@ def _question(arguments: AskArguments, question: str) -> dict[str, Any]:
     model, answer = ask_freely(
         arguments.picture, question, domain=arguments.domain or '',
         backend=arguments.backend, backend_options=_options(arguments))
-    print(answer.text + ('' if answer.p_yes is None else f' (P(yes) {answer.p_yes:.3f})'))
+    print(answer.text + ('' if answer.p_yes is None else f' (P(yes) {answer.p_yes_text()})'))
     return {'picture': arguments.picture, 'model': model, 'question': question,
             **_answer(answer)}
 
@@ -155,8 +155,7 @@ def show(seen: Seen, shown: Sequence[tuple[Question, Answer]]) -> None:
     """Print answers and belief as a table; rows that are not shown are counted."""
     believed, marginals = seen.estimate.state, seen.estimate.marginals
     print_table(('question', 'answer', 'P(yes)', 'belief'), [
-        (question.text, answer.verdict.value,
-         '-' if answer.p_yes is None else f'{answer.p_yes:.3f}',
+        (question.text, answer.verdict.value, answer.p_yes_text(),
          f'{marginals[question.atom]:.3f}') for question, answer in shown], seen.model,
         bold={n for n, (question, _) in enumerate(shown) if question.atom in believed})
     if len(shown) < len(seen.questions):
