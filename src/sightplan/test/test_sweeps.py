@@ -21,9 +21,11 @@ from sightplan.domains.problem_keys import problem_key
 from sightplan.model import InputError, SpendingCapError, WorldError
 from sightplan.records import RunStore
 from sightplan.runs import OpenRun, RunSettings, worlds
+from sightplan.runs.suite_finding import load_suite
 from sightplan.sweeps import (
     Options,
     calibrations,
+    check_sweep,
     engines,
     estimate,
     parse_sweep,
@@ -33,7 +35,7 @@ from sightplan.sweeps import (
 )
 from sightplan.sweeps.calibrations import calibration_runs
 from sightplan.sweeps.cells import calibration_file
-from sightplan.sweeps.estimates import guess
+from sightplan.sweeps.guesses import Figures, guess
 from sightplan.sweeps.schedule import Job, Schedule
 from sightplan_belief import observation_model
 from sightplan_belief.observation_model import read_observation_model
@@ -510,7 +512,7 @@ def test_a_defect_in_a_run_is_reported(memory, tmp_path, monkeypatch):
 def test_unscored_episodes_are_counted_and_repeated(memory, tmp_path, monkeypatch):
     class Broken(MemoryWorld):
         def reset(self, spec):
-            if spec.problem.name == 'problem_01':
+            if spec.problem.name == 'problem_08':
                 raise WorldError('out of order')
             super().reset(spec)
     sweep = sweep_of(SIMPLE).only(['method=oracle'])
@@ -539,7 +541,7 @@ def test_it_stops_when_told_and_goes_on_later(memory, tmp_path, monkeypatch):
 def test_a_deadly_episode_is_given_up_and_named_and_the_others_go_on(
         memory, tmp_path, monkeypatch):
     sweep = sweep_of('{base: {episodes: 3, table: perfect}, axes: {seed: [0, 1, 2]}}')
-    real, deadly = OpenRun.make, 'blocksworld/simple/problem_02#0'
+    real, deadly = OpenRun.make, 'blocksworld/simple/problem_08#0'
     tries = tmp_path / 'tries'
 
     def make(self, batch, *more):
@@ -618,6 +620,76 @@ def test_an_estimate_is_measured_where_it_can_be_and_guessed_elsewhere(memory, t
         sum(x['questions'] for x in lines[:3]) / 3)
     assert left.from_rule.questions > 0
     assert status(sweep, tmp_path)['done'] == 7
+
+
+def test_a_guess_is_corrected_by_what_the_nearest_measured_kind_took(tmp_path):
+    sweep = sweep_of("""
+        base: {backend: openai, model: InternVL3-78B}
+        axes: {split: [simple, hard], method: [ground, ground_mem, plan]}""")
+    first = estimate(sweep, tmp_path)
+    assert (first.corrected, first.basis) == (0, 'guessed')
+    cell = sweep.cells[0]
+    expected = guess(cell.settings)
+    usage = {'requests': 3 * round(expected.requests), 'prompt_tokens': 7, 'completion_tokens': 1}
+    (tmp_path / cell.name).mkdir()
+    (tmp_path / cell.name / 'episodes.jsonl').write_text(json.dumps({
+        'id': 'x', 'error': None, 'seconds': 1.0, 'questions': 3 * round(expected.questions),
+        'usage': usage, 'measures': {'solved': 1.0}}) + '\n')
+    left = estimate(sweep, tmp_path)
+    assert (left.missing, left.measured, left.corrected) == (149, 24, 75)
+    others = sum((guess(cell.settings) for cell in sweep.cells[1:]), Figures())
+    plans = sum((guess(cell.settings) for cell in sweep.cells if cell.settings.method == 'plan'),
+                Figures())
+    asked = (others.requests - plans.requests) * 25
+    assert left.from_rule.requests == pytest.approx(3 * asked + plans.requests * 25, rel=.01)
+
+
+def test_questions_of_viplan_are_guessed_by_model_protocol_and_memory():
+    effort = load_suite('viplan').effort
+    place = ('blocksworld', 'hard', 'ground')
+    known, _ = effort.find('ours', *place, 'InternVL3-78B')
+    assert known == effort.find('ours', *place, 'OpenGVLab/InternVL3-78B-hf')[0]
+    typical, memory = effort.find('ours', *place, 'a model of mine')
+    assert known != typical and memory == 0.0
+    questions, memory = effort.find('ours', 'blocksworld', 'hard', 'ground_mem', 'InternVL3-78B')
+    assert questions == known and memory > 0
+    assert effort.find('ours', *place[:2], 'plan', 'InternVL3-78B') is None
+    home = ('household', 'simple', 'ground', 'InternVL3-78B')
+    assert effort.find('paper', *home)[0] > effort.find('ours', *home)[0], 'other navigation'
+    assert effort.find('none', *home) == effort.find('ours', *home)
+
+
+def test_the_model_has_an_easy_name():
+    text = '{base: {backend: openai}, axes: {method: [ground, plan]}}'
+    sweep = parse_sweep(yaml.safe_load(text), 't', 't.yaml', {'model': 'Qwen'})
+    assert {cell.settings.backend_options['model'] for cell in sweep.cells} == {'Qwen'}
+    both = sweep_of('{base: {backend: openai}, axes: {model: [a, b], split: [simple]}}')
+    assert [cell.settings.backend_options['model'] for cell in both.cells] == ['a', 'b']
+    assert [cell.labels['model'] for cell in both.cells] == ['a', 'b']
+    assert read_sweep(CONFIG / 'methods.yaml', ['model=X']).cells[0].settings.backend_options == {
+        'model': 'X'}
+    with pytest.raises(InputError, match='model is short for backend_options.model'):
+        sweep_of('{base: {model: a, backend_options.model: b}, axes: {method: [ground]}}')
+    with pytest.raises(InputError, match='model is missing.*--set model=NAME'):
+        check_sweep(sweep_of(text))
+
+
+def test_viplan_has_the_papers_cells_and_its_splits():
+    sweep = read_sweep(CONFIG / 'viplan.yaml', ['model=m', 'episodes=5'])
+    assert len(sweep.cells) == 48 and sweep.episodes == 240
+    assert {cell.settings.split for cell in sweep.cells} == {'simple', 'medium', 'hard'}
+    assert {cell.settings.domain for cell in sweep.cells} == {'blocksworld', 'household'}
+    paper = read_sweep(CONFIG / 'viplan.yaml', ['model=m', 'protocol=paper'])
+    assert {cell.settings.protocol for cell in paper.cells} == {'paper'}
+    assert not {cell.name for cell in paper.cells} & {cell.name for cell in sweep.cells}
+
+
+def test_the_help_says_what_installed_sweeps_are_about(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(['sweep', '--help'])
+    said = capsys.readouterr().out
+    assert 'viplan            ViPlan whole' in said
+    assert all(sweeps.installed_sweeps().values())
 
 
 def test_tokens_and_money_are_guessed_for_models_that_see():

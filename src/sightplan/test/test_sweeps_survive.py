@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from doubles import InsideEngine, MemoryWorld, SearchPlanner
-from sightplan.domains import load_domain
 from sightplan.metrics import measures
 from sightplan.metrics.canonical import canonical
 from sightplan.model import InputError, SpendingCapError, Usage, WorldError
@@ -165,7 +164,7 @@ def test_metrics_and_summaries_are_in_the_order_of_the_episodes(memory, tmp_path
 def test_an_episode_that_ends_in_an_error_is_tried_again_and_then_counted(
         memory, tmp_path, monkeypatch):
     tries = []
-    names = [problem.name for problem in load_domain('blocksworld').split_problems('simple')[:3]]
+    names = [item.problem.name for item in specify(RunSettings(episodes=3)).items]
 
     class Shaky(MemoryWorld):
         def reset(self, spec):

@@ -191,7 +191,7 @@ def test_all_episodes_are_run_and_reported(made: Callable, capsys) -> None:
     others = Others()
     with made(others) as (node, _):
         assert ended(node) == 0
-    assert [goal.problem for goal in others.goals] == ['problem_00', 'problem_01', 'problem_02']
+    assert [goal.problem for goal in others.goals] == ['problem_00', 'problem_16', 'problem_08']
     assert {goal.method for goal in others.goals} == {'ground'}
     # The world is told the whole problem, the agent all but its initial state.
     assert [r.episode_id for r in others.loaded] == [goal.episode_id for goal in others.goals]
@@ -266,10 +266,10 @@ def test_the_record_holds_what_the_nodes_say(made: Callable) -> None:
 
 def test_committed_episodes_are_skipped(made: Callable) -> None:
     others = Others()
-    others.committed = ['blocksworld/simple/problem_01#0']
+    others.committed = ['blocksworld/simple/problem_16#0']
     with made(others) as (node, _):
         ended(node)
-    assert [goal.problem for goal in others.goals] == ['problem_00', 'problem_02']
+    assert [goal.problem for goal in others.goals] == ['problem_00', 'problem_08']
 
 
 def test_an_error_of_one_episode_does_not_stop_the_others_but_is_exit_code_1(

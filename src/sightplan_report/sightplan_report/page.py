@@ -311,7 +311,7 @@ def _sample_gallery(results: Results) -> list[dict[str, str]]:
 _PLACES: Mapping[str, tuple[str, str]] = {
     # key of a section: title, what its tables are called (the beginning of their names)
     'errors': ('What is not scored', ''),
-    'success': ('Success', 'success figure5 chains_of_thought'),
+    'success': ('Success', 'table1 success figure5 chains_of_thought'),
     'models': ('Models', 'model ranking'),
     'predicates': ('Accuracy of each predicate', 'predicates'),
     'compounding': ('How errors add up', 'compounding'),

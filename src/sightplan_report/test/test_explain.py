@@ -415,14 +415,14 @@ def made_run(tmp_path_factory):
 
 def test_from_a_run_to_text_page_and_json(made_run, capsys):
     assert cli.main(['explain', str(made_run)]) == 2
-    assert '   2  blocksworld/simple/problem_01#0  solved' in capsys.readouterr().err
+    assert '   2  blocksworld/simple/problem_16#0  solved' in capsys.readouterr().err
     assert cli.main(['explain', str(made_run), '2', '--json', '--effort', '6']) == 0
     output = capsys.readouterr()
     result = json.loads(output.out.splitlines()[-1])
-    assert result['id'] == 'blocksworld/simple/problem_01#0' and result['ended'] == 'plan_done'
+    assert result['id'] == 'blocksworld/simple/problem_16#0' and result['ended'] == 'plan_done'
     assert any(step['deciding']['how'] == 'replayed' for step in result['steps'])
     assert 'step 0: moveblock' in output.err
-    html = (made_run / 'explained' / 'blocksworld_simple_problem_01_0.html').read_text()
+    html = (made_run / 'explained' / 'blocksworld_simple_problem_16_0.html').read_text()
     assert str(made_run / 'explained') in result['page'] and 'Explained' in html
 
 

@@ -107,6 +107,29 @@ def test_domains_and_classes_are_averaged_model_by_model(tmp_path):
     assert len(rows(tmp_path, 'success', domain='all', method=average)) == 1
 
 
+def test_table_1_has_a_row_for_each_method_with_all_domains_beside_the_paper(tmp_path):
+    for method, solved in (('ground', (5, 4, 3)), ('plan', (1, 0, 0))):
+        model_run(tmp_path / f'b{method}', 'gpt-4.1', solved, method=method)
+        model_run(tmp_path / f'h{method}', 'gpt-4.1', (0, 1, 0), method=method,
+                  domain='household')
+    row, other = (rows(tmp_path, 'table1', method=method)[0] for method in ('ground', 'plan'))
+    assert [row[f'{place}_mean'] for place in ('blocksworld', 'household', 'all')] == (
+        pytest.approx([.8, .2 / 3, (.8 + .2 / 3) / 2]))
+    assert other['all_mean'] == pytest.approx(.2 / 3)
+    # Of one model: the root of the sum of the squared errors of its splits, over their number.
+    within = math.sqrt(sum(sem(p, 5) ** 2 for p in (1, .8, .6))) / 3
+    assert row['blocksworld_sem'] == pytest.approx(within)
+    assert row['blocksworld_paper'] == pytest.approx(2.24 / 3)
+    assert (row['blocksworld_n'], row['all_n'], row['splits']) == (15, 30, 'simple, medium, hard')
+    fives = [(row[f'{place}_paper_five'], row[f'{place}_paper_five_sem'])
+             for place in ('blocksworld', 'household', 'all')]
+    assert fives == [(.47, .14), (.04, .01), (.25, .07)], 'table 1 of the paper'
+    model_run(tmp_path / 'another', 'gemma-3-27b-it', (0, 0, 0))
+    model_run(tmp_path / 'anothers home', 'gemma-3-27b-it', (0, 0, 0), domain='household')
+    row, = rows(tmp_path, 'table1', method='ground')
+    assert row['models'] == 2 and row['blocksworld_sem'] == pytest.approx(.4), 'over models'
+
+
 def test_means_are_over_models_that_have_all_splits_in_all_domains(tmp_path):
     model_run(tmp_path / 'a', 'gpt-4.1', (5, 4, 3))
     model_run(tmp_path / 'b', 'gpt-4.1', (0, 0, 0), domain='household')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,18 +11,21 @@ from typing import TYPE_CHECKING, Any
 from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, stop_flag
 from sightplan.console.progress import EpisodeBar, duration
-from sightplan.model import InputError, config_files
+from sightplan.model import InputError
 
 if TYPE_CHECKING:
-    from sightplan.sweeps import Status, Sweep
+    from sightplan.sweeps import Estimate, Estimator, Status, Sweep
     from sightplan.sweeps.engines import Engine
 
 _RUNNING_SHOWN = 2
 _FAILURES_SHOWN = 3
+_ESTIMATES_S = 20.0
+"""Least time between two estimates of the rest [s]: each reads all results."""
 
 _EXAMPLES = """\
 examples:
   sightplan sweep smoke
+  sightplan sweep viplan --set model=Qwen/Qwen2.5-VL-7B-Instruct --episodes 2
   sightplan sweep config/sweeps/belief.yaml --dry-run
   sightplan sweep config/sweeps/belief.yaml --out runs/belief --only method=belief split=hard
   sightplan sweep config/sweeps/belief.yaml --engine ray --ray-address auto --jobs 64
@@ -36,13 +40,19 @@ class SweepArguments:
     """Arguments of ``sightplan sweep``."""
 
     file: Path = argument(
-        'path of a sweep file, or name of an installed one '
-        f'({", ".join(config_files("sweeps")) or "none"})', metavar='FILE')
+        'path of a sweep file, or name of an installed one, see below', metavar='FILE')
     out: Path | None = option(
         None, 'directory of all its runs (default: runs/NAME)', metavar='DIR')
     set: tuple[str, ...] = option(
         (), 'fields of "base" that are to be other than in the file, such as '
-        'backend=transformers backend_options.model=DIR', metavar='KEY=VALUE', listed=True)
+        'backend=transformers model=DIR (model: short for backend_options.model)',
+        metavar='KEY=VALUE', listed=True)
+    episodes: int = option(
+        0, 'short for --set episodes=N: so many in each cell, spread over splits, tasks and '
+        'problems, always the same ones (default: as the file says)', low=0)
+    protocol: str = option(
+        '', 'short for --set protocol=NAME, the rule set of the suite, such as paper (default: as '
+        'the file says)', metavar='NAME')
     jobs: int = option(0, 'number of workers (default: one per CPU)', low=0)
     only: tuple[str, ...] = option(
         (), 'only cells with this value of an axis or a field (several values with commas)',
@@ -79,17 +89,22 @@ class SweepArguments:
 
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan sweep``."""
+    from sightplan.sweeps.cells import installed_sweeps
+    abouts = installed_sweeps()
+    width = max(map(len, abouts), default=0)
+    listed = '\n'.join(f'  {name:{width}}  {about}'.rstrip() for name, about in abouts.items())
+    examples = f'installed sweeps:\n{listed or "  none"}\n\n{_EXAMPLES}'
     add_command(
         subparsers, 'sweep', run_file, 'run many experiments described by one file',
         'Run every episode of a sweep file that is not done yet, by several workers.',
-        settings=SweepArguments, examples=_EXAMPLES,
+        settings=SweepArguments, examples=examples,
         exits='0 all episodes are done; 1 some are not; 2 bad usage, or the '
         'directory is in use', kept='finished episodes are kept')
 
 
 def run_file(arguments: SweepArguments) -> Result:
     """Run and show; returns the result, and 1 if episodes are missing or failed."""
-    from sightplan.sweeps import Options, check_sweep, read_sweep, run_sweep
+    from sightplan.sweeps import Estimator, Options, check_sweep, read_sweep, run_sweep
     from sightplan.sweeps.schedule import CAP_OF_RUN
     if arguments.ray_address and arguments.engine != 'ray':
         raise InputError(f'--ray-address {arguments.ray_address}: is for --engine ray; add that, '
@@ -100,17 +115,22 @@ def run_file(arguments: SweepArguments) -> Result:
     if arguments.serve == 'on' and (arguments.engine == 'ray' or arguments.graph):
         raise InputError('--serve on is for workers that are processes of this machine; leave it '
                          'out with --engine ray or --graph')
-    sweep = read_sweep(arguments.file, arguments.set).only(arguments.only)
+    changes = [*arguments.set, *(
+        f'{name}={value}' for name in ('episodes', 'protocol')
+        if (value := getattr(arguments, name)))]
+    sweep = read_sweep(arguments.file, changes).only(arguments.only)
     out = arguments.out or Path('runs') / sweep.name
     if arguments.dry_run:
         check_sweep(sweep, arguments.graph)
         return _plan(sweep, out, arguments), DONE
-    with stop_flag() as stop, SweepProgress() as progress:
+    estimator = Estimator(sweep, out)
+    with stop_flag() as stop, SweepProgress(_Left(sweep, estimator, arguments)) as progress:
         options = Options(arguments.jobs, arguments.retries, arguments.graph, arguments.max_tokens,
                           arguments.max_cost_usd, arguments.patience,
                           'off' if arguments.engine == 'ray' else arguments.serve,
                           lambda workers: _engine(arguments, workers, stop))
         result = run_sweep(sweep, out, options, progress, stop)
+    result['estimate'] = estimator.first()
     _show(result)
     if result['stopped_by']:
         where = (f' (settings of the backend stand in {arguments.file}, as backend_options.NAME)'
@@ -134,9 +154,9 @@ def _engine(arguments: SweepArguments, workers: int,
 
 def _plan(sweep: Sweep, out: Path, arguments: SweepArguments) -> dict[str, Any]:
     """Return the plan of a sweep: its status, and an estimate of what is left to do."""
-    from sightplan.sweeps import damaged, default_jobs, estimate, leftovers, status
+    from sightplan.sweeps import Estimator, damaged, default_jobs, leftovers, status
     jobs = arguments.jobs or default_jobs()
-    left, others = estimate(sweep, out), leftovers(sweep, out)
+    left, others = Estimator(sweep, out).left(), leftovers(sweep, out)
     figures = left.as_json()
     seconds = left.total.seconds / jobs
     result = {**status(sweep, out), 'missing': left.missing, 'jobs': jobs,
@@ -148,25 +168,32 @@ def _plan(sweep: Sweep, out: Path, arguments: SweepArguments) -> dict[str, Any]:
     for cell in sweep.cells:
         labels = ', '.join(f'{key} {value}' for key, value in cell.labels.items())
         print(f'{cell.name}: {cell.episodes} episodes ({labels})')
-    total = left.total
     print(f'{len(sweep.cells)} cells, {sweep.episodes} episodes, {left.missing} missing; '
           f'{len(sweep.calibrations)} calibrations')
-    cost = ('' if not total.prompt_tokens else ' at a cost that is not known (no price)'
-            if total.cost_usd is None else f' for {total.cost_usd:.2f} USD')
-    basis = {'measured': 'measured on episodes of the same kind',
-             'guessed': 'guessed by a rough rule, see docs/sweeps.md',
-             'partly measured': f'{left.missing - left.measured} of {left.missing} episodes '
-                                f'guessed by a rough rule, see docs/sweeps.md'}[left.basis]
     if left.missing:
-        print(f'they will take about {total.questions:,.0f} questions, '
-              f'{total.prompt_tokens:,.0f} tokens in and {total.completion_tokens:,.0f} out'
-              f'{cost}, and {duration(seconds)} ({seconds / 3600:.2f} hours) with {jobs} workers '
-              f'({basis})')
+        print(f'they will take about {_in_words(left, jobs)}')
     _show_failures(result['failures'])
     if others:
         print(f'{len(others)} other run directories in {out} belong to no cell of this sweep '
               f'(made by another version, or with what was changed since): {", ".join(others)}')
     return result
+
+
+def _in_words(left: Estimate, jobs: int) -> str:
+    """Questions, requests, tokens, price and hours of what is left, and where they are from."""
+    total = left.total
+    cost = ('' if not total.prompt_tokens else ' at a cost that is not known (no price)'
+            if total.cost_usd is None else f' for {total.cost_usd:.2f} USD')
+    guessed = left.missing - left.measured
+    basis = ('measured on episodes of the same kind' if not guessed else
+             f'{"" if guessed == left.missing else f"{guessed} of {left.missing} episodes "}'
+             f'guessed by a rough rule, see docs/sweeps.md' + (
+                 ', and corrected by what was measured' if left.corrected else ''))
+    seconds = total.seconds / jobs
+    return (f'{total.questions:,.0f} questions, {total.requests:,.0f} requests, '
+            f'{total.prompt_tokens:,.0f} tokens in and {total.completion_tokens:,.0f} out'
+            f'{cost}, and {duration(seconds)} ({seconds / 3600:.2f} hours) with {jobs} workers '
+            f'({basis})')
 
 
 def _show(result: Mapping[str, Any]) -> None:
@@ -177,6 +204,12 @@ def _show(result: Mapping[str, Any]) -> None:
           f'{duration(result["seconds"])}); {solved}'
           f'{result["failed_infrastructure"]} could not be scored; '
           f'results: {result["out"]}')
+    first, spent = result['estimate'], result['spent']
+    if first and spent and result['done'] == first['episodes']:
+        print(f'estimated before: {first["requests"]["value"]:,} requests, '
+              f'{first["prompt_tokens"]["value"]:,} tokens in, '
+              f'{first["completion_tokens"]["value"]:,} out; used: {spent["requests"]:,}, '
+              f'{spent["prompt_tokens"]:,}, {spent["completion_tokens"]:,}')
     _show_failures(result['failures'])
 
 
@@ -198,11 +231,50 @@ def _place(failure: Mapping[str, Any]) -> str:
     return ' '.join(part for part in (failure.get('cell', ''), some_of(episodes)) if part)
 
 
+class _Left:
+    """The estimate of what is left of a sweep, in words, while it runs."""
+
+    def __init__(self, sweep: Sweep, estimator: Estimator, arguments: SweepArguments) -> None:
+        from sightplan.sweeps import default_jobs
+        self._sweep, self._estimator = sweep, estimator
+        self._jobs = arguments.jobs or default_jobs()
+        self._due = 0.0
+
+    def before(self, say: Callable[[str], None]) -> None:
+        """Measure what a prompt takes, estimate the whole, keep and say that."""
+        from sightplan.sweeps.token_probe import measure_tokens
+        measure_tokens(self._sweep, self._estimator, say)
+        left = self._estimator.left()
+        self._estimator.keep(left)
+        if left.missing:
+            say(f'estimate: {left.missing} episodes will take about '
+                f'{_in_words(left, self._jobs)}')
+
+    def now(self) -> str:
+        """The rest in words, at most once in ``_ESTIMATES_S``; '' between, and for no rest."""
+        if time.monotonic() < self._due:
+            return ''
+        left = self._estimator.left()
+        self._due = time.monotonic() + _ESTIMATES_S
+        total = left.total
+        return '' if not left.missing or not total.requests else (
+            f'left: about {total.requests:,.0f} requests, '
+            f'{total.prompt_tokens + total.completion_tokens:,.0f} tokens, '
+            f'{duration(total.seconds / self._jobs)}')
+
+
 class SweepProgress(EpisodeBar):
     """Progress on standard error: a bar on a terminal, a line per finished run elsewhere."""
 
+    def __init__(self, left: _Left | None = None) -> None:
+        """Show nothing yet; ``left`` estimates what is left."""
+        super().__init__()
+        self._left = left
+
     def begin(self, what: str, episodes: int, done: int) -> None:
-        """Open the progress bar."""
+        """Open the progress bar, after the estimate of the whole."""
+        if self._left is not None and what == 'episodes' and done < episodes:
+            self._left.before(self.say)
         super().begin(what, episodes, done)
         self.say(f'{what}: {episodes - done} of {episodes} to do')
 
@@ -223,3 +295,5 @@ class SweepProgress(EpisodeBar):
         if error or self.plain:
             self.say(f'[{self.done}/{self.total}] {name}: {error or "done"}, '
                      f'ETA {self.time_left}')
+        if self._left is not None and (words := self._left.now()):
+            self.say(words)

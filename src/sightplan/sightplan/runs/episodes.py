@@ -74,6 +74,7 @@ from sightplan.runs.settings import (
     prompts_folder,
     resolved_backend_options,
 )
+from sightplan.runs.spread import chosen
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_rules import EPISODES
 from sightplan.runs.work import Line, closing
@@ -133,7 +134,8 @@ class EpisodePlan:
         self.domain, self.pairs, errors = select_problems(settings)
         self.suite = suite_of(settings, self.domain)
         self.skipped = [str(error) for error in errors]
-        self.items = [self._spec(number) for number in range(settings.episodes or len(self.pairs))]
+        self.items = [self._spec(*place) for place in chosen(
+            settings.episodes or len(self.pairs), self.pairs)]
         self.notes = {'problems': len(self.pairs)}
 
     def say_whose_rules(self) -> None:
@@ -153,9 +155,8 @@ class EpisodePlan:
         return (resolved_backend_options(self.settings) if needs_model(self.settings.method)
                 else None)
 
-    def _spec(self, number: int) -> EpisodeSpec:
+    def _spec(self, trial: int, index: int) -> EpisodeSpec:
         settings, suite, domain = self.settings, self.suite, self.domain.name
-        trial, index = divmod(number, len(self.pairs))
         split, problem = self.pairs[index]
         episode_id = f'{domain}/{split or "-"}/{problem.name}#{trial}'
         return EpisodeSpec(

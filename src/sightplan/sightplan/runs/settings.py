@@ -55,8 +55,10 @@ class RunSettings:
     backend: str = param('embedded', 'Vision-language backend: a module of sightplan_models')
     answers: str = param('strict', 'How replies are read: strict, or prefix (as the ViPlan '
                          'reference does: "not" and "now" are no)', choices=tuple(PARSERS))
-    episodes: int = param(0, 'Number of episodes; 0: one per problem; more than there are '
-                          'problems: further rounds over them, with other seeds', low=0)
+    episodes: int = param(0, 'Number of episodes; 0: one per problem; fewer than there are '
+                          'problems: spread over splits, tasks and problems, always the same ones '
+                          '(a larger number adds to them); more: further rounds over the '
+                          'problems, with other seeds', low=0)
     seed: int = param(0, 'Seed of everything random: looks, failures, noise', low=0,
                       high=2**32 - 1)
     max_actions: int = param(0, "Budget of actions per episode; 0: the suite's", low=0)

@@ -29,6 +29,7 @@ from sightplan.metrics.measures import Measure
 from sightplan.model import InputError, Privileged, Problem, State, did_you_mean
 from sightplan.model.region import Region
 from sightplan.model.sample import Sample, SampleData, SampleReply
+from sightplan.runs.effort import EffortNumbers
 from sightplan.runs.published import PublishedNumbers
 from sightplan.runs.settings import OURS
 from sightplan.runs.suite_parts import (
@@ -73,6 +74,7 @@ class Suite(Protocol):
         seed: seed of the main results.
         protocols: its rule sets besides ``ours``, such as ``paper``: what each sets in a run.
         published: the numbers of its paper.
+        effort: measured numbers of questions of its episodes, for estimates.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Suite(Protocol):
     seed: int = 0
     protocols: Mapping[str, tuple[ProtocolEntry, ...]] = _NO_PROTOCOLS
     published: PublishedNumbers = PublishedNumbers()
+    effort: EffortNumbers = EffortNumbers()
 
     @property
     def folder(self) -> Path:

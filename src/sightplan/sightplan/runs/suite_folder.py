@@ -2,8 +2,9 @@
 
 ``suite.yaml`` (its rules), ``episodes.py``, ``samples.py`` or both (its items), ``reading.py`` (a
 reply to an answer), ``scoring.py`` (an answer to measures), ``prompts/``, ``published.json``
-(numbers to compare with), ``report.py`` (tables and figures) and ``commands.py`` (verbs). Modules
-are imported when they are needed. What a module does not have is as ``Suite`` has it.
+(numbers to compare with), ``effort.json`` (for estimates), ``report.py`` (tables and figures) and
+``commands.py`` (verbs). Modules are imported when they are needed. What a module does not have is
+as ``Suite`` has it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from sightplan.model.plugins import Folder
 from sightplan.model.reading import read_file
 from sightplan.model.region import Region
 from sightplan.model.sample import Sample, SampleData, SampleReply
+from sightplan.runs.effort import EffortNumbers
 from sightplan.runs.published import PublishedNumbers
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_parts import CheckReport, Samples, Scored, SuitePrompt, Verbs
@@ -44,6 +46,7 @@ class FolderSuite(Suite):
         self.failure_probability, self.seed = content.failure_probability, content.seed
         self.protocols = content.protocols
         self.published = PublishedNumbers(folder.path / 'published.json')
+        self.effort = EffortNumbers(folder.path / 'effort.json', self.published)
 
     @property
     def source(self) -> Path:

@@ -61,6 +61,9 @@ from sightplan.vlm.api import backend_content, backend_reads_prompt, backend_set
 AUTO, EACH = 'auto', 'each'
 _OPTIONS = ('backend_options', 'method_options', 'world_options', 'suite_options')
 _ALIASES = ('table', 'calibration')
+_MODEL = 'model'
+"""The easy name of ``backend_options.model``."""
+_ABOUT = re.compile(r'^about: *(.+?) *$', re.MULTILINE)
 _NOT_SWEPT = ('out', 'resume', 'retry_errors')
 _ABOUT_MODEL = ('table', 'backend', 'record', 'record_images')
 _ABOUT_QUESTIONS = ('answers', 'grounder_timeout_s', 'calibration')
@@ -307,6 +310,16 @@ def read_sweep(path: Path, changes: Iterable[str] = ()) -> Sweep:
     return parse_sweep(read_data(path), path.stem, str(path), dict(map(_change, changes)))
 
 
+def installed_sweeps() -> dict[str, str]:
+    """Return what each installed sweep is about, in a line, by its name."""
+    found = {}
+    for name, path in config_files('sweeps').items():
+        with suppress(OSError, ValueError):
+            about = _ABOUT.search(path.read_text('utf-8'))
+            found[name] = '' if about is None else about[1].strip('\'"')
+    return found
+
+
 def find_sweep(path: Path) -> Path:
     """The path of a sweep's file that is given by its path, or by the name of an installed one.
 
@@ -352,7 +365,8 @@ def parse_sweep(data: Any, name: str, source: str,
     file, base = validated(_File, data, source), {}
     name = _checked_name(file.name, name, source)
     exclusions, left_out = Exclusions(file.exclude, source), 0
-    for key, value in file.base.items():
+    changes = _named(changes, '--set')
+    for key, value in _named(file.base, source).items():
         of_backend = key == 'table' or key.partition('.')[0] == 'backend_options'
         if not (of_backend and changes.get('backend', file.base.get('backend'))
                 != file.base.get('backend')):
@@ -362,7 +376,7 @@ def parse_sweep(data: Any, name: str, source: str,
     cells: dict[str, Cell] = {}
     for labels, fields in itertools.chain(
             _product(base, axes) if axes else (),
-            *(_extra(base, fields) for fields in file.cells)):
+            *(_extra(base, _named(fields, source)) for fields in file.cells)):
         _check_names(fields, source)
         words = _words(fields)
         labels, fields = _in_words(labels, words), _in_words(fields, words)
@@ -404,6 +418,19 @@ def _checked_name(given: str, stem: str, source: str) -> str:
 def cell_place(source: str, labels: Mapping[str, Any]) -> str:
     """Return a cell's name in messages: its file and its labels."""
     return f'{source}: cell {", ".join(f"{key}={_text(value)}" for key, value in labels.items())}'
+
+
+def _named(fields: Mapping[str, Any], source: str) -> Fields:
+    """Return fields with the full name of what ``model`` is short for.
+
+    Raises:
+        InputError: it is given by both names.
+    """
+    full = f'backend_options.{_MODEL}'
+    if _MODEL in fields and full in fields:
+        raise InputError(f'{source}: {_MODEL} is short for {full}, which is given, too; leave one '
+                         f'of the two out')
+    return {full if key == _MODEL else key: value for key, value in fields.items()}
 
 
 def _check_names(fields: Fields, source: str) -> None:
@@ -463,9 +490,9 @@ def _axis(axis: str, values: object, source: str) -> list[tuple[Any, Fields]]:
     """Label and fields of each of its values."""
     if isinstance(values, dict) and values and all(
             isinstance(fields, dict | None) for fields in values.values()):
-        return [(label, fields or {}) for label, fields in values.items()]
+        return [(label, _named(fields or {}, source)) for label, fields in values.items()]
     if isinstance(values, list) and values:
-        return [(value, {axis: value}) for value in values]
+        return [(value, _named({axis: value}, source)) for value in values]
     raise InputError(f'{source}: axes: {axis}: give a list of values, or names with the fields '
                      f'that each sets')
 
@@ -562,7 +589,7 @@ def run_settings(fields: Mapping[str, Any]) -> RunSettings:
             raise InputError(f'{key}: is not given as a whole; write {key}.{option}, a line for '
                              f'each')
         else:
-            known = (*_ALIASES, *_plain_fields())
+            known = (*_ALIASES, _MODEL, *_plain_fields())
             raise InputError(f'{key}: is unknown{did_you_mean(key, known)}; there are '
                              f'{", ".join(known)}, and options such as method_options.NAME')
     return RunSettings(**values)

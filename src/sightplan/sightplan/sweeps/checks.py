@@ -14,6 +14,7 @@ from typing import Any
 from sightplan.agent import policy_class
 from sightplan.domains import load_domain
 from sightplan.model import InputError, check_settings, did_you_mean, settings_fields
+from sightplan.model.query import close, traits_of
 from sightplan.runs import EpisodePlan, RunSettings, specify, worlds
 from sightplan.runs.method_check import (
     check_instructions,
@@ -25,7 +26,12 @@ from sightplan.runs.method_check import (
 from sightplan.sweeps.calibrations import check_recipe
 from sightplan.sweeps.cells import Cell, Sweep, cell_place
 from sightplan.sweeps.graphs import check_graph, check_installed
-from sightplan.vlm.api import read_backend_content
+from sightplan.vlm.api import (
+    backend_class,
+    backend_settings,
+    make_backend,
+    read_backend_content,
+)
 
 
 def check_sweep(sweep: Sweep, graph: bool = False) -> None:
@@ -87,10 +93,16 @@ def _check_backend(name: str, options: dict[str, Any]) -> None:
     """Check that what a backend's options refer to (a table, a script) is there.
 
     Raises:
-        InputError: it is not, or is malformed.
+        InputError: it is not, or is malformed; or a server is asked for no model.
     """
     try:
         read_backend_content(name, options)
+        if not getattr(backend_settings(name, options), 'model', 'there') and traits_of(
+                backend_class(name)).capped:
+            close(make_backend(name, options))  # says whether it needs one; nothing is sent
+    except InputError as error:
+        raise InputError(f'{error} (in a sweep: --set model=NAME)' if 'model is missing' in
+                         str(error) else str(error)) from error
     except OSError as error:
         raise InputError(f'backend {name}: {error.filename or "a file"}: cannot be read '
                          f'({error.strerror or error}); correct backend_options') from error

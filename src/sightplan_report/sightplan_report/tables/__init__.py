@@ -24,6 +24,7 @@ from sightplan_report.tables.scores import (
     predicate_tables,
     predicates,
     success,
+    table1,
 )
 
 __all__ = ['Column', 'Kind', 'Table', 'make_tables']
@@ -32,18 +33,18 @@ __all__ = ['Column', 'Kind', 'Table', 'make_tables']
 def make_tables(results: Results) -> tuple[Table, ...]:
     """All tables that have at least one row, in the order in which they are read.
 
-    Names are stable: ``success``, ``figure5``, ``chains_of_thought``, ``model_table``, ``models``,
-    ``ranking``, ``ranking_agreement``, ``predicates``, ``predicates_<domain>``,
-    ``compounding``, ``compounding_predicted``, ``failures``, ``causes``, ``cut_off``, ``stops``,
-    ``calibration``, ``calibration_error``, ``cost``, ``paired``, ``sample_scores``,
-    ``paired_samples``, ``wrong_samples``, ``measures``, ``suite_<name>_<table>`` (what suites
-    add), ``runs``.
+    Names are stable: ``table1``, ``success``, ``figure5``, ``chains_of_thought``,
+    ``model_table``, ``models``, ``ranking``, ``ranking_agreement``, ``predicates``,
+    ``predicates_<domain>``, ``compounding``, ``compounding_predicted``, ``failures``, ``causes``,
+    ``cut_off``, ``stops``, ``calibration``, ``calibration_error``, ``cost``, ``paired``,
+    ``sample_scores``, ``paired_samples``, ``wrong_samples``, ``measures``,
+    ``suite_<name>_<table>`` (what suites add), ``runs``.
 
     Raises:
         InputError: a suite's own tables cannot be made.
     """
     episodes, samples = results.of_kind(EPISODE), results.of_kind(SAMPLE)
-    made = (success(episodes), figure5(episodes), chains_of_thought(episodes),
+    made = (table1(episodes), success(episodes), figure5(episodes), chains_of_thought(episodes),
             model_table(episodes), models(episodes), *ranking(episodes),
             *predicate_tables(episodes), predicates(episodes), compounding_table(episodes),
             compounding_predicted(episodes), failures(episodes), causes(samples),

@@ -306,6 +306,34 @@ def success(results: Results) -> Table:
                 split=results.splits)
 
 
+def table1(results: Results) -> Table:
+    """The paper's table 1: a row for each method, with the means of each domain and of all."""
+    rows = _rows(results)
+    combined = _combined_rows(rows + _class_rows(rows))
+    domains = dict.fromkeys(domain for row in combined for domain, _ in row.places)
+    return make('table1', map(_cells_by_domain, combined),
+                domain={**{domain: domain for domain in domains}, ALL: 'all domains'})
+
+
+def _cells_by_domain(row: _Row) -> dict[str, Any]:
+    """The cells of ``success`` that are means, for each domain of a combined row and for all."""
+    cells = {**row.cells, 'models': len(row.names), 'names': ', '.join(row.names) or None,
+             'unscored': row.unscored,
+             'splits': ', '.join(dict.fromkeys(split for _, split in row.places))}
+    for domain in (*dict.fromkeys(domain for domain, _ in row.places), ALL):
+        part = row if domain == ALL else replace(
+            row, cells={**row.cells, 'domain': domain},
+            places=tuple(place for place in row.places if place[0] == domain))
+        found = _success_cells(part)
+        error = found['mean_within_sem'] if found['mean_of'] == 1 else found['mean_sem']
+        cells |= {f'{domain}_mean': found['mean'], f'{domain}_sem': error,
+                  f'{domain}_n': found['mean_n'],
+                  f'{domain}_paper': found.get('paper_mean'),
+                  f'{domain}_paper_five': found.get('paper_five'),
+                  f'{domain}_paper_five_sem': found.get('paper_five_sem')}
+    return cells
+
+
 def _success_cells(row: _Row) -> dict[str, Any]:
     domain, whole = str(row.cells['domain']), row.whole()
     cells = {**row.cells, 'models': len(row.names), 'names': ', '.join(row.names) or None,
