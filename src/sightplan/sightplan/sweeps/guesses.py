@@ -156,12 +156,12 @@ def _guess(plan: EpisodePlan, spec: EpisodeSpec, rates: TokenRates) -> Figures:
     settings = plan.settings
     if not needs_model(settings.method):
         return Figures(seconds=EPISODE_S)
-    if needs_visual_planner(settings.method):
-        return _priced(plan, _of_planner(plan, spec, rates))
-    found = _of_grounder(plan, spec, rates)
-    if not traits_of(backend_class(settings.backend)).pixels:  # nothing goes in or out
-        return Figures(found.questions, seconds=found.seconds)
-    return _priced(plan, found)
+    planner = needs_visual_planner(settings.method)
+    found = (_of_planner if planner else _of_grounder)(plan, spec, rates)
+    if traits_of(backend_class(settings.backend)).pixels:
+        return _priced(plan, found)
+    # Nothing goes in or out of a simulated model, which has its replies at once.
+    return Figures(found.questions, seconds=EPISODE_S if planner else found.seconds)
 
 
 def _of_planner(plan: EpisodePlan, spec: EpisodeSpec, rates: TokenRates) -> Figures:
