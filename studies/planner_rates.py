@@ -3,6 +3,7 @@
 Use::
 
     python studies/planner_rates.py            # writes planner_rates.json of sightplan_models
+    python studies/planner_rates.py --measure DIR --seeds 3   # prints measured success
 
 For every model, domain, method and split of the paper's tables 9 and 11 to 13 it searches, by
 bisection, the probability that a proposal is wrong after a right one, so that the probability of
@@ -17,17 +18,23 @@ import argparse
 import functools
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sightplan.domains import load_domain
-from sightplan.runs import Suite, load_suite
+from sightplan.domains import SymbolicWorld, load_domain
+from sightplan.metrics import failure_counts
+from sightplan.metrics.measures import solved_of
+from sightplan.records import RunStore
+from sightplan.runs import RunSettings, Suite, load_suite, run
 from sightplan.runs.rules import of_suite
 from sightplan_models._planner_rates import DEFAULT, EMPTY, ILLEGAL, UNREADABLE, WRONG_NAME
 
 DATA = (Path(__file__).parents[1] / 'src' / 'sightplan_models' / 'sightplan_models' / 'data'
         / 'planner_rates.json')
+SPLITS = ('simple', 'medium', 'hard')
+FIVE = ('InternVL3.5 38B', 'InternVL3 78B', 'Qwen3-VL 32B', 'Qwen2.5-VL 72B', 'Gemma-3 27B')
+"""The models that the paper selected."""
 METHODS = ('plan', 'plan_cot', 'action', 'action_cot')
 REPEAT = 0.9
 SHARES = {
@@ -102,7 +109,7 @@ def rates(suite: Suite) -> dict[str, Any]:
         for domain in suite.domains:
             for method in METHODS:
                 found = {}
-                for split in ('simple', 'medium', 'hard'):
+                for split in SPLITS:
                     row = suite.published.find(model, 'solved', domain=domain, method=method,
                                                split=split, failure_probability=0.0)
                     if row is not None and row.n:
@@ -115,6 +122,43 @@ def rates(suite: Suite) -> dict[str, Any]:
             'aliases': suite.published.aliases, 'models': models}
 
 
+def measured(folder: Path, seeds: int) -> Iterator[str]:
+    """Run ``plan`` with the simulated five models of the paper; yields lines of a Markdown table.
+
+    Episodes are those of the suite, in a world in memory that is the PDDL itself.
+
+    Args:
+        folder: takes the runs; those that are there go on.
+        seeds: number of seeds, from 0.
+    """
+    suite = load_suite('viplan')
+    yield '| domain | model | simple | medium | hard | failed by |'
+    yield '|---|---|---|---|---|---|'
+    for domain in suite.domains:
+        for model in FIVE:
+            lines = [line for seed in range(seeds) for line in _episodes(
+                folder / f'{domain}-{model}-{seed}', domain, model, seed)]
+            cells = []
+            for split in SPLITS:
+                found = solved_of(line for line in lines if line['split'] == split)
+                row = suite.published.find(model, 'solved', domain=domain, method='plan',
+                                           split=split, failure_probability=0.0)
+                assert row is not None
+                cells.append(f'{found.rate:.2f} [{found.low:.2f}, {found.high:.2f}], '
+                             f'paper {row.value:.2f}')
+            causes = failure_counts(lines)['fractions']
+            yield f'| {domain} | {model} | {" | ".join(cells)} | ' + ', '.join(
+                f'{cause} {share:.2f}' for cause, share in causes.items()) + ' |'
+
+
+def _episodes(folder: Path, domain: str, model: str, seed: int) -> Sequence[Mapping[str, Any]]:
+    for split in SPLITS:
+        run(RunSettings(domain=domain, split=split, method='plan', backend='noisy_planner',
+                        backend_options={'table': model}, seed=seed, failure_images=False,
+                        out=str(folder / split)), world=SymbolicWorld())
+    return [line for split in SPLITS for line in RunStore(folder / split).lines()]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Fit and write; returns the exit code."""
     parser = argparse.ArgumentParser(
@@ -122,7 +166,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         description='Fit the error rates of the backend noisy_planner to published success.')
     parser.add_argument('--out', type=Path, default=DATA, metavar='FILE',
                         help='file to write (default: the one of sightplan_models)')
+    parser.add_argument('--measure', type=Path, metavar='DIR',
+                        help='write no file, but run episodes into this folder, and print success')
+    parser.add_argument('--seeds', type=int, default=3, metavar='N', help='seeds (default: 3)')
     arguments = parser.parse_args(argv)
+    if arguments.measure is not None:
+        for line in measured(arguments.measure, arguments.seeds):
+            print(line, flush=True)
+        return 0
     arguments.out.write_text(json.dumps(rates(load_suite('viplan')), indent=1) + '\n', 'utf-8')
     return 0
 
