@@ -104,6 +104,14 @@ def asked(enumeration: Mapping[str, dict[str, int]], precondition: int = 0, effe
             'enumerated_at': [0], 'questions': questions}
 
 
+def papers(domain: str = 'blocksworld', method: str = 'ground') -> dict[str, Any]:
+    """Return the identity of a run by the paper's protocol: the name, and the world's options."""
+    found = load_suite('viplan').protocol_settings('paper', domain, method, 'simple')
+    return {'protocol': 'paper', 'world': {
+        name.removeprefix('world_options.'): value for name, (value, _) in found.items()
+        if name.startswith('world_options.')}}
+
+
 @functools.cache
 def shipped(domain: str, split: str) -> str:
     """Hash of the problems of a split; of a domain of one's own any."""
@@ -131,7 +139,8 @@ def identity(**fields: Any) -> dict[str, Any]:
     splits = SPLITS if found['split'] == 'all' else (found['split'] or '-',)
     for rule, other in (('max_actions', 20), ('stop_at_goal', False), ('privileged', 'none'),
                         ('goal', 'told')):
-        values = (of_suite(rule, suite_for(found['domain'], split), found['domain'], method, split)
+        values = (of_suite(rule, suite_for(found['domain'], split), found['domain'], method, split,
+                           found.get('protocol', 'ours'))
                   for split in splits)
         found.setdefault(rule, {split: other if value is None else value
                                 for split, value in zip(splits, values, strict=True)})

@@ -7,7 +7,16 @@ from typing import get_args
 import pytest
 
 from doubles import MemoryWorld, SearchPlanner
-from report_cases import SPLITS, asked, counts, line, sample, write_index, write_run
+from report_cases import (
+    SPLITS,
+    asked,
+    counts,
+    line,
+    papers,
+    sample,
+    write_index,
+    write_run,
+)
 from sightplan.metrics.compounding import (
     Needed,
     check_sizes,
@@ -234,8 +243,8 @@ def test_domains_are_averaged_by_what_is_told(tmp_path):
 @pytest.mark.parametrize(('fields', 'reason'), [
     ({'max_actions': dict.fromkeys(SPLITS, 99)}, 'max_actions 99 instead of 20'),
     ({'stop_at_goal': dict.fromkeys(SPLITS, True)}, 'stop_at_goal True instead of False'),
-    ({'privileged': dict.fromkeys(SPLITS, 'always')}, 'privileged always instead of none'),
-    ({'privileged': {}}, 'privileged not known instead of none'),
+    ({'privileged': dict.fromkeys(SPLITS, 'always')}, 'privileged always instead of reference'),
+    ({'privileged': {}}, 'privileged not known instead of reference'),
     ({'problems': {'count': 75, 'sha256': 'mine'}}, 'not the shipped problems'),
     ({'problems': {}}, 'problems not known'),
     ({'model': 'noisy_oracle(gpt-4.1/cot, repeat 0.45, seed 0)'},
@@ -243,7 +252,7 @@ def test_domains_are_averaged_by_what_is_told(tmp_path):
 def test_the_papers_numbers_stand_beside_what_its_suite_lays_down(tmp_path, fields, reason):
     answers = asked({'on': counts(9, 10)})
     for name, more in (('as_published', {}), ('other', fields)):
-        model_run(tmp_path / name, 'gpt-4.1', (5, 4, 3), **more)
+        model_run(tmp_path / name, 'gpt-4.1', (5, 4, 3), **papers(), **more)
         path = tmp_path / name / 'episodes.jsonl'
         path.write_text(''.join(json.dumps({**json.loads(text), **answers}) + '\n'
                                 for text in path.read_text().splitlines()))
@@ -318,7 +327,7 @@ def test_scores_of_a_model_beside_the_papers(tmp_path):
     lines = [line(number, number < 4, split='hard', **asked(last if number > 7 else answers))
              for number in range(10)]
     write_run(tmp_path, lines, split='hard', max_actions={'hard': 20},
-              method={'name': 'ground', 'on_unparsed': 'stop'})
+              method={'name': 'ground', 'on_unparsed': 'stop'}, **papers())
     (row,) = rows(tmp_path, 'models')
     assert (row['model'], row['split'], row['success'], row['success_n']) == (
         'GPT-4.1', 'hard', .4, 10)
@@ -353,7 +362,7 @@ def test_unreadable_answers_are_wrong_beside_the_papers_accuracy(tmp_path):
     # What the published rates of Phi-4 after reasoning give: 9 of 10 answers cannot be read.
     answers = asked({'on': counts(7, 100, unparsed=90)})
     write_run(tmp_path, [line(0, False, method='ground_cot', **answers)], method='ground_cot',
-              model='noisy_oracle(Phi-4-multimodal-instruct/cot, seed 0)')
+              model='noisy_oracle(Phi-4-multimodal-instruct/cot, seed 0)', **papers())
     (row,) = rows(tmp_path, 'models')
     assert (row['accuracy'], row['counted_accuracy'], row['paper_accuracy']) == (.7, .07, .08)
     assert abs(row['accuracy_errors']) < 1
