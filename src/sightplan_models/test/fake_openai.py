@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import numpy as np
+
+from sightplan.model import Atom, GroundingPrompt, Observation, Question
+from sightplan.queries import YesNo, yes_no_queries
 from sightplan_models._openai_pictures import QUESTION
 
 
@@ -64,6 +68,13 @@ def has_picture(body: dict[str, Any]) -> bool:
     """Whether the user's message of a request has a picture."""
     content = body['messages'][-1]['content']
     return isinstance(content, list) and any(part['type'] == 'image_url' for part in content)
+
+
+def questions(count: int = 1, **prompt: Any) -> list[YesNo]:
+    """Yes/no questions about one black picture; ``prompt``: fields of the words around them."""
+    return yes_no_queries(Observation(np.zeros((8, 8, 3), np.uint8)), tuple(
+        Question(Atom('p', (str(i),)), f'Is it {i}?') for i in range(count)),
+            GroundingPrompt('p', **prompt))
 
 
 RESET = Reply(reset=True)

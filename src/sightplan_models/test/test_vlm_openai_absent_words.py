@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from fake_openai import FakeServer, Reply, chat, error
+from fake_openai import FakeServer, Reply, chat, error, questions
 from sightplan.model import Atom, GroundingPrompt, Observation, Question
 from sightplan.model.query import ask_all, ask_one
-from sightplan.queries import YesNo, yes_no_queries
+from sightplan.queries import yes_no_queries
 from sightplan.queries.choose import Choose
-from sightplan.vlm.api import make_backend
 
 pytest.importorskip('openai')
 
@@ -24,24 +21,6 @@ from sightplan_models._openai_logprobs import LEAST, read_tokens
 
 SHORT = {'Yes': 0.92, 'yes': 0.02, 'Sure': 0.02}
 LONG = {**SHORT, 'Well': 0.01, 'No': 0.004, ' no': 0.001}
-
-
-@pytest.fixture
-def make() -> Iterator[Callable[..., Any]]:
-    made = []
-
-    def call(server: FakeServer, **values: Any) -> Any:
-        made.append(make_backend('openai', {'model': 'm', 'base_url': server.url, **values}))
-        return made[-1]
-    yield call
-    for backend in made:
-        backend.close()
-
-
-def questions(count: int = 1, **prompt: Any) -> list[YesNo]:
-    return yes_no_queries(Observation(np.zeros((8, 8, 3), np.uint8)), tuple(
-        Question(Atom('p', (str(i),)), f'Is it {i}?') for i in range(count)),
-            GroundingPrompt('p', **prompt))
 
 
 def lists(body: dict[str, Any]) -> dict[str, float]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,54 +9,27 @@ import numpy as np
 import pytest
 
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
-from fake_openai import FakeServer, Reply, chat, error, said
+from fake_openai import FakeServer, Reply, chat, error, questions, said
 from sightplan.model import (
     Atom,
     BackendError,
-    GroundingPrompt,
     Observation,
     Question,
     RefusedError,
 )
 from sightplan.model.query import ask_all, ask_one
 from sightplan.model.reply_text import ANSWER_MARKS, THINKING_MARKS, after_thoughts
-from sightplan.queries import Generate, YesNo, yes_no_queries
+from sightplan.queries import Generate, yes_no_queries
 from sightplan.runs import RunSettings, run
-from sightplan.vlm.api import make_backend
 
 pytest.importorskip('openai')
 
-from sightplan_models import _openai_server
 from sightplan_models._openai_messages import Prompt, messages, moves_pictures, refuses_system
 
 PICTURE = np.zeros((8, 8, 3), np.uint8)
 
 
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def sleep(seconds: float) -> None:
-        await asyncio.sleep(0)
-    monkeypatch.setattr(_openai_server, '_sleep', sleep)
-    for name in ('OPENAI_BASE_URL', 'OPENAI_API_KEY', 'HTTP_PROXY', 'http_proxy'):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def make() -> Iterator[Callable[..., Any]]:
-    made = []
-
-    def call(server: FakeServer, **values: Any) -> Any:
-        made.append(make_backend('openai', {'model': 'm', 'base_url': server.url, **values}))
-        return made[-1]
-    yield call
-    for backend in made:
-        backend.close()
-
-
-def questions(count: int = 1, **prompt: Any) -> list[YesNo]:
-    return yes_no_queries(Observation(PICTURE), tuple(
-        Question(Atom('p', (str(i),)), f'Is it {i}?') for i in range(count)),
-            GroundingPrompt('p', **prompt))
+pytestmark = pytest.mark.usefixtures('no_pauses')
 
 
 # Texts.

@@ -2,49 +2,42 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from doubles import TWO_BLOCKS, MemoryWorld, SearchPlanner
-from fake_openai import HANG, FakeServer, Reply, chat, error, has_picture
+from fake_openai import HANG, FakeServer, Reply, chat, error, has_picture, questions
 from fake_openai import said as texts
 from sightplan import cli
 from sightplan.grounding import parse_yes_no
 from sightplan.model import (
-    Atom,
     BackendError,
     DeadlineError,
-    GroundingPrompt,
-    Observation,
-    Question,
     RefusedError,
     SpendingCapError,
     Verdict,
 )
 from sightplan.model.query import Deadline, ask_all, ask_one
-from sightplan.queries import Answer, YesNo, yes_no_queries
+from sightplan.queries import Answer
 from sightplan.queries.choose import Choose
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run, why_useless
-from sightplan.vlm.api import Generate, make_backend
+from sightplan.vlm.api import Generate
 from sightplan.vlm.replies import without_surrogates
 
 pytest.importorskip('openai')
 
-from sightplan_models import _openai_server
 from sightplan_models._openai_logprobs import (
     LEAST,
     Likely,
@@ -62,31 +55,7 @@ def case(name: str) -> Reply:
     return Reply(path.read_bytes(), int(path.stem.rpartition('_')[2]))
 
 
-@pytest.fixture(autouse=True)
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def sleep(seconds: float) -> None:
-        await asyncio.sleep(0)
-    monkeypatch.setattr(_openai_server, '_sleep', sleep)
-    for name in ('OPENAI_BASE_URL', 'OPENAI_API_KEY', 'HTTP_PROXY', 'http_proxy'):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def make() -> Iterator[Callable[..., Any]]:
-    made = []
-
-    def call(server: FakeServer, **values: Any) -> Any:
-        made.append(make_backend('openai', {'model': 'm', 'base_url': server.url, **values}))
-        return made[-1]
-    yield call
-    for backend in made:
-        backend.close()
-
-
-def questions(count: int = 1, **prompt: Any) -> list[YesNo]:
-    return yes_no_queries(Observation(np.zeros((8, 8, 3), np.uint8)), tuple(
-        Question(Atom('p', (str(i),)), f'Is it {i}?') for i in range(count)),
-            GroundingPrompt('p', **prompt))
+pytestmark = pytest.mark.usefixtures('no_pauses')
 
 
 def asked(body: dict[str, Any]) -> str:
