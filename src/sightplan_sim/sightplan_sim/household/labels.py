@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from sightplan_sim.lettering import letter_plate, text_aspect
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Plate = tuple[int, int, int, int]
 
 INKS: tuple[tuple[int, int, int], ...] = (
     (214, 30, 30), (20, 84, 200), (0, 122, 60), (140, 40, 160), (190, 96, 0), (0, 118, 130))
@@ -22,13 +24,10 @@ _SHIFT = 4
 _FINE = 4
 _HEIGHT = 1 / 25  # height of a name plate, as a fraction of the picture's height
 _STEP = 6  # px between places that are tried for a plate
-_MOST_COVERED = 0.12
-"""Fraction of a named object that plates and lines may cover together, if there is room."""
-_MOST_TRIED = 200  # best places for a plate whose lines are looked at
-_MOST_WORSE = 1000.0  # by cost, which is less than that of lying on another plate
-
-Plate = tuple[float, float, float, float]
-"""Corners x0, y0, x1, y1 of a name plate [px]."""
+_GAP = 1.5  # px between an object and the line around it
+_SMALL = 0.02  # of the picture: lines run behind things that are smaller
+_MOST_COVERED = 0.1
+"""Fraction of a thing that all plates together cover at most, where there is any other room."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +43,19 @@ class LabelledBox:
     outline: Floats
 
 
-def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox]) -> NDArray[np.uint8]:
-    """Outline some objects and write their names beside them.
+def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox],
+                others: Sequence[Floats] = ()) -> NDArray[np.uint8]:
+    """Draw lines around some objects and write their names beside them.
 
-    Plates are where ``place_plates`` puts them. A line leads from each to its object.
+    The lines run just outside of the objects, along the edge of the picture where one ends there,
+    and behind small things. Plates stay in the picture and do not cover one another as long as
+    there is room. They keep off what is in view if they can, and off small things first: of none
+    they cover more than a tenth as long as there is room. A line leads from each to its object.
 
     Args:
         rgb: (H, W, 3) uint8; stays as it is.
         boxes: what to name; order decides who chooses a place first.
+        others: outlines of other things in view, as in ``LabelledBox``.
 
     Returns:
         (H, W, 3) uint8, a new picture.
@@ -60,92 +64,43 @@ def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox]) -> NDArray
     if not boxes:
         return out
     height, width = rgb.shape[:2]
-    outlines = [np.asarray(box.outline, dtype=np.float64) for box in boxes]
-    areas = [_bounds(outline, width, height) for outline in outlines]
-    plates = place_plates(boxes, width, height)
-    thick = _thickness(height)
+    things = [_Thing(outline, width, height)
+              for outline in (*(box.outline for box in boxes), *others)]
+    plates = place_plates(boxes, others, width, height)
     inks = [INKS[_turn(box.name) % len(INKS)] for box in boxes]
-    for outline, ink in zip(outlines, inks, strict=True):
-        line = np.round(np.clip(outline, -width, 2 * width) * 2**_SHIFT).astype(np.int32)
-        cv2.polylines(out, [line], True, ink, thick, cv2.LINE_AA, _SHIFT)
-    for area, plate, ink in zip(areas, plates, inks, strict=True):
-        ends = np.round(np.array(_leader(area, plate)) * 2**_SHIFT).astype(np.int32)
-        cv2.polylines(out, [ends], False, ink, thick, cv2.LINE_AA, _SHIFT)
-    for box, plate, ink in zip(boxes, plates, inks, strict=True):
-        x0, y0, x1, y1 = (int(v) for v in plate)
-        window = out[y0:y1, x0:x1]
+    thick = max(1, round(height / 240))
+    for thing, plate, ink in zip(things, plates, inks, strict=False):
+        around = np.clip(thing.grown(thick / 2 + _GAP), (0, 0), (width - 1, height - 1))
+        for line, closed in ((around, True), (np.array(_leader(thing.bounds, plate)), False)):
+            cv2.polylines(out, [np.round(line * 2**_SHIFT).astype(np.int32)], closed, ink, thick,
+                          cv2.LINE_AA, _SHIFT)
+    for thing in things:
+        if thing.pixels < _SMALL * height * width:
+            out[thing.inside] = rgb[thing.inside]
+    for box, (x0, y0, x1, y1), ink in zip(boxes, plates, inks, strict=True):
         cover = _lettering(box.name, x1 - x0, y1 - y0)[:, :, None]
-        window[:] = np.round(np.array(ink) * (1 - cover) + 255 * cover).astype(np.uint8)
+        out[y0:y1, x0:x1] = np.round(np.array(ink) * (1 - cover) + 255 * cover).astype(np.uint8)
     return out
 
 
-def place_plates(boxes: Sequence[LabelledBox], width: int, height: int) -> list[Plate]:
-    """Return the places of the name plates of some objects in a picture, in their order.
-
-    Plates stay in the picture, and as long as there is room they do not cover one another, and
-    together no more than ``_MOST_COVERED`` of any of the objects. They are near their objects.
+def place_plates(boxes: Sequence[LabelledBox], others: Sequence[Floats], width: int, height: int,
+                 ) -> list[Plate]:
+    """Left, upper, right and lower edge [px] of the plates that ``draw_labels`` draws.
 
     Args:
         boxes: what to name; order decides who chooses a place first.
+        others: outlines of other things in view.
         width: of the picture [px].
         height: of the picture [px].
     """
-    areas = [_bounds(np.asarray(box.outline, dtype=np.float64), width, height) for box in boxes]
-    hulls = [_Hull.of(box, width, height) for box in boxes]
+    things = [_Thing(outline, width, height)
+              for outline in (*(box.outline for box in boxes), *others)]
     plates: list[Plate] = []
-    covered = np.zeros(len(hulls))
-    tall, thick = max(13, round(height * _HEIGHT)), _thickness(height)
-    for box, area in zip(boxes, areas, strict=True):
+    tall = max(13, round(height * _HEIGHT))
+    for box, thing in zip(boxes, things, strict=False):
         wide = min(width, round(tall * text_aspect(box.name)) + 4)
-        places = _places(wide, tall, area, areas, hulls, covered, plates, width, height)
-        plate, covered = _clearest(places, area, hulls, covered, thick)
-        plates.append(plate)
+        plates.append(_place(wide, tall, thing.bounds, things, plates, width, height))
     return plates
-
-
-def _thickness(height: int) -> int:
-    """Return the thickness of lines in a picture [px]."""
-    return max(1, round(height / 240))
-
-
-@dataclass(frozen=True, eq=False)
-class _Hull:
-    """The part of an object's outline that lies in the picture.
-
-    Attributes:
-        mask: (H, W), 1 in it.
-        sums: (H + 1, W + 1) numbers of its pixels above and to the left.
-        pixels: number of its pixels, at least 1.
-    """
-
-    mask: NDArray[np.uint8]
-    sums: NDArray[np.int32]
-    pixels: int
-
-    @classmethod
-    def of(cls, box: LabelledBox, width: int, height: int) -> _Hull:
-        """Return the hull of a box in a picture of this size."""
-        mask = np.zeros((height, width), np.uint8)
-        corners = np.clip(np.round(box.outline), -width - height, 2 * (width + height))
-        cv2.fillConvexPoly(mask, corners.astype(np.int32), 1)
-        sums = np.asarray(cv2.integral(mask), np.int32)
-        return cls(mask, sums, max(1, int(sums[-1, -1])))
-
-    def covered(self, x0: NDArray[np.int64] | int, y0: NDArray[np.int64] | int,
-                x1: NDArray[np.int64] | int, y1: NDArray[np.int64] | int) -> Floats:
-        """Return the fraction of it in rectangles."""
-        sums = self.sums
-        inside = sums[y1, x1] - sums[y0, x1] - sums[y1, x0] + sums[y0, x0]
-        return np.asarray(inside / self.pixels, dtype=np.float64)
-
-    def crossed(self, line: Sequence[tuple[float, float]], thick: int) -> float:
-        """Return the fraction of it that a line of some thickness [px] covers, about."""
-        ends = np.array(line)
-        count = int(np.abs(ends[1] - ends[0]).max()) + 1
-        points = np.linspace(ends[0], ends[1], count).round().astype(int)
-        height, width = self.mask.shape
-        x, y = np.clip(points[:, 0], 0, width - 1), np.clip(points[:, 1], 0, height - 1)
-        return float(self.mask[y, x].sum()) * thick / self.pixels
 
 
 def _lettering(text: str, width: int, height: int) -> NDArray[np.float32]:
@@ -161,29 +116,48 @@ def _turn(name: str) -> int:
     return max(0, int(number[1]) - 1) if number else 0
 
 
-def _bounds(outline: Floats, width: int, height: int) -> tuple[float, float, float, float]:
-    """Corners x0, y0, x1, y1 [px] of the part of an outline that lies in the picture."""
-    (x0, y0), (x1, y1) = outline.min(axis=0), outline.max(axis=0)
-    return (float(np.clip(x0, 0, width - 1)), float(np.clip(y0, 0, height - 1)),
-            float(np.clip(x1, 0, width - 1)), float(np.clip(y1, 0, height - 1)))
+class _Thing:
+    """An outline in a picture.
 
-
-def _places(wide: int, tall: int, area: tuple[float, ...], areas: Sequence[tuple[float, ...]],
-            hulls: Sequence[_Hull], covered: Floats, taken: Sequence[Plate], width: int,
-            height: int) -> list[Plate]:
-    """The best places for a plate, best first: near its object, on no plate, on few objects.
-
-    Args:
-        wide: width of the plate [px].
-        tall: its height [px].
-        area: bounds of its object.
-        areas: bounds of all objects.
-        hulls: of all objects.
-        covered: fraction of each that is covered already.
-        taken: plates that have their places.
-        width: of the picture [px].
-        height: of the picture [px].
+    Attributes:
+        inside: (H, W) bool: pixels inside.
+        pixels: their number, at least 1.
+        bounds: x0, y0, x1, y1 [px] of the part that lies in the picture.
     """
+
+    def __init__(self, outline: Floats, width: int, height: int) -> None:
+        self._outline = np.clip(np.asarray(outline, np.float64), -width, 2 * width)
+        filled = np.zeros((height, width), np.uint8)
+        cv2.fillPoly(filled, [np.round(self._outline).astype(np.int32)], 1)
+        self.inside = filled.astype(bool)
+        self._sums = cv2.integral(filled)
+        self.pixels = max(1, int(self._sums[-1, -1]))
+        corners = np.clip(outline, (0, 0), (width - 1, height - 1))
+        (x0, y0), (x1, y1) = corners.min(axis=0), corners.max(axis=0)
+        self.bounds = float(x0), float(y0), float(x1), float(y1)
+
+    def grown(self, by: float) -> Floats:
+        """(N, 2) corners of a convex outline around it, so far outside on all sides [px]."""
+        corners = np.array([(-by, -by), (by, -by), (by, by), (-by, by)])
+        hull = cv2.convexHull((self._outline[:, None] + corners).reshape(-1, 2).astype(np.float32))
+        return np.asarray(hull[:, 0], dtype=np.float64)
+
+    def within(self, x: Ints, y: Ints, wide: int, tall: int) -> Ints:
+        """Number of its pixels in rectangles whose upper left corners are at x, y."""
+        sums = self._sums
+        return np.asarray(sums[y + tall, x + wide] - sums[y, x + wide] - sums[y + tall, x]
+                          + sums[y, x], dtype=np.int64)
+
+    def covered(self, plate: Plate) -> int:
+        """Number of its pixels on which a plate lies."""
+        x0, y0, x1, y1 = plate
+        return int(self.within(np.array(x0), np.array(y0), x1 - x0, y1 - y0))
+
+
+def _place(wide: int, tall: int, area: tuple[float, ...], things: Sequence[_Thing],
+           taken: Sequence[Plate], width: int, height: int,
+           ) -> Plate:
+    """The best place for a plate: near its object, on no plate, on few objects."""
     xs = np.unique(np.clip([*range(0, width, _STEP), area[0], (area[0] + area[2] - wide) / 2],
                            0, max(0, width - wide)).astype(int))
     ys = np.unique(np.clip([*range(0, height, _STEP), area[1] - tall - 5, area[3] + 5],
@@ -194,46 +168,20 @@ def _places(wide: int, tall: int, area: tuple[float, ...], areas: Sequence[tuple
     off = np.abs(x + wide / 2 - (area[0] + area[2]) / 2) * 0.15
     below = 4.0 * (y > area[1])
     cost = away + off + below
-    for other in areas:
-        cost = cost + 60.0 * _overlap(x, y, wide, tall, other) / (wide * tall)
-    for hull, before in zip(hulls, covered, strict=True):
-        excess = before + hull.covered(x, y, x + wide, y + tall) - _MOST_COVERED
-        cost = cost + 1e5 * np.maximum(excess, 0.0)
+    for thing in things:
+        covered = thing.within(x, y, wide, tall)
+        share = (covered + sum(map(thing.covered, taken))) / thing.pixels
+        cost = cost + 60.0 * covered / (wide * tall) + np.where(
+            (covered > 0) & (share > _MOST_COVERED), 1e4 * share, 0.0)
     for plate in taken:
         grown = (plate[0] - 2, plate[1] - 2, plate[2] + 2, plate[3] + 2)
         cost = cost + 1e4 * _overlap(x, y, wide, tall, grown)
-    best = np.argsort(cost, kind='stable')[:_MOST_TRIED]
-    best = best[cost[best] < cost[best[0]] + _MOST_WORSE]
-    return [(float(left), float(top), float(left + wide), float(top + tall))
-            for left, top in zip(x[best], y[best], strict=True)]
+    best = int(np.argmin(cost))
+    left, top = int(x[best]), int(y[best])
+    return left, top, left + wide, top + tall
 
 
-def _clearest(places: Sequence[Plate], area: tuple[float, float, float, float],
-              hulls: Sequence[_Hull], covered: Floats, thick: int) -> tuple[Plate, Floats]:
-    """Return the first place where plate and line cover little, or where they cover least.
-
-    Args:
-        places: places for the plate, best first.
-        area: bounds of its object.
-        hulls: of all objects.
-        covered: fraction of each that is covered already.
-        thick: thickness of the line [px].
-
-    Returns:
-        the place, and the fraction of each object that is covered then.
-    """
-    found: list[tuple[Plate, Floats]] = []
-    for plate in places:
-        line = _leader(area, plate)
-        after = covered + np.array([float(hull.covered(*map(int, plate)))
-                                    + hull.crossed(line, thick) for hull in hulls])
-        found.append((plate, after))
-        if after.max() <= _MOST_COVERED:
-            return plate, after
-    return min(found, key=lambda one: float(one[1].max()))
-
-
-def _overlap(x: NDArray[np.int64], y: NDArray[np.int64], wide: int, tall: int,
+def _overlap(x: Ints, y: Ints, wide: int, tall: int,
              area: tuple[float, ...]) -> Floats:
     """Area that rectangles at x, y share with another [px^2]."""
     across = np.minimum(x + wide, area[2]) - np.maximum(x, area[0])
@@ -241,10 +189,10 @@ def _overlap(x: NDArray[np.int64], y: NDArray[np.int64], wide: int, tall: int,
     return np.asarray(np.maximum(across, 0.0) * np.maximum(along, 0.0), dtype=np.float64)
 
 
-def _leader(area: tuple[float, float, float, float], plate: tuple[float, float, float, float],
+def _leader(area: tuple[float, float, float, float], plate: Plate,
             ) -> list[tuple[float, float]]:
     """Line from a plate to its object, between the points where they are nearest."""
-    ends = []
+    ends: list[tuple[float, float]] = []
     for low, high, first, last in ((area[0], area[2], plate[0], plate[2]),
                                    (area[1], area[3], plate[1], plate[3])):
         if last < low:

@@ -392,14 +392,18 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
         """The picture with name plates on visible objects whose category occurs several times."""
         categories = Counter(map(category_of, visible))
         names = self._painter.names
-        boxes = []
+        boxes, others = [], []
         for name in visible:
             shown = held_name(name) if name == robot.held else name
             where = np.argwhere(ids == names.index(shown))
-            if categories[category_of(name)] > 1 and len(where):
-                hull = cv2.convexHull(where[:, ::-1].astype(np.float32))
-                boxes.append(LabelledBox(name, hull[:, 0].astype(np.float64)))
-        return draw_labels(image, boxes) if boxes else image
+            if not len(where):
+                continue
+            hull = cv2.convexHull(where[:, ::-1].astype(np.float32))[:, 0].astype(np.float64)
+            if categories[category_of(name)] > 1:
+                boxes.append(LabelledBox(name, hull))
+            else:
+                others.append(hull)
+        return draw_labels(image, boxes, others) if boxes else image
 
     def _digest(self, episode: _Episode, seen: frozenset[str]) -> NDArray[np.uint8]:
         """2x2 pixels of a hash over everything that a picture depends on: nothing out of view."""
