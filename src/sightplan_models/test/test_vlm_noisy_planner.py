@@ -15,7 +15,7 @@ from sightplan.agent import make_policy, run_episode
 from sightplan.domains import InstantiatedModel
 from sightplan.metrics import EpisodeScorer
 from sightplan.model import InputError, PastStep, Proposal, ProposalStatus, VisualTask
-from sightplan.model.query import Model, can_ask, close
+from sightplan.model.query import Model, ask_one, can_ask, close
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.queries import Generate, Propose, YesNo
 from sightplan.vlm.api import check_backend, make_backend
@@ -128,6 +128,8 @@ def test_it_answers_no_questions_and_writes_nothing_else(noisy: Any) -> None:
     check_backend('noisy_planner', Propose)
     with pytest.raises(InputError, match='noisy_oracle'):
         check_backend('noisy_planner', YesNo)
+    with pytest.raises(InputError, match="no queries of kind 'text', only Propose"):
+        ask_one(model, Generate('', ('Go.',)))
 
 
 @pytest.mark.parametrize(('table', 'name'), [

@@ -629,7 +629,8 @@ def check_accepts(model: Model, kind: type[Query[Any]]) -> None:
         InputError: it does not; says what it answers.
     """
     if not can_ask(model, kind):
-        known = sorted(one.kind for one in model.accepts if 'kind' in vars(one))
+        known = sorted(one.kind if 'kind' in vars(one) else one.__name__
+                       for one in model.accepts if one is not Query)
         raise InputError(f'model {model.name} answers no queries of kind {kind.kind!r}, only '
                          f'{", ".join(known) or "none"}; choose another one')
 
