@@ -32,7 +32,7 @@ from sightplan.metrics import (
     summarise_episodes,
     without_truth,
 )
-from sightplan.metrics.judgements import Judgements
+from sightplan.metrics.judgements import WRONG_ANSWER, Judgements
 from sightplan.model import (
     Action,
     Answer,
@@ -433,10 +433,12 @@ def test_answers_that_were_cut_off(options, stop):
     assert line['cut_off'][0][2:] == ['unparsed', 0, 64]
     counted = summarise_episodes([line])['cut_off']
     assert counted['cut'] == counted['unreadable'] == counted['replies'] > 0
-    # One of them that has another reason takes it from the limit.
-    atom = evidence['answers'][0]['atom']
-    line = {**line, 'cut_off': [entry for entry in line['cut_off'] if entry[1] != atom]}
-    assert failure_of(line).cause is Cause.UNPARSABLE
+    # One of them that has another reason changes nothing; half of them do.
+    decided = [dict(zip(WRONG_ANSWER, entry, strict=True)) for entry in line['wrong']]
+    atoms = [one['atom'] for one in decided if stop == 'unparsed' or one['truth']]
+    for part, cause in ((1, Cause.CUT_OFF), ((len(atoms) + 1) // 2, Cause.UNPARSABLE)):
+        fewer = {**line, 'cut_off': [e for e in line['cut_off'] if e[1] not in atoms[:part]]}
+        assert failure_of(fewer).cause is cause, part
     assert failure_of({key: value for key, value in line.items() if key != 'cut_off'}).cause is (
         Cause.UNPARSABLE), 'lines of earlier versions do not say'
 

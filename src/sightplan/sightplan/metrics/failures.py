@@ -186,11 +186,11 @@ class _Episode:
             replies: purpose, atom and step of each, as in ``judgements.CUT_REPLY``.
 
         Returns:
-            the limits in ascending order, each once; [] unless every one of the replies was cut
-            off.
+            the limits in ascending order, each once; [] unless most of the replies were cut off.
         """
         found = [self._cut.get(reply) for reply in replies]
-        return [] if None in found else sorted({tokens for tokens in found if tokens})
+        cut = [tokens for tokens in found if tokens is not None]
+        return sorted(set(cut)) if 2 * len(cut) > len(found) else []
 
     def answers_now(self) -> list[Mapping[str, Any]]:
         """Return the wrong answers after the last step."""
@@ -224,12 +224,12 @@ class _Episode:
                answers: Sequence[Mapping[str, Any]]) -> Failure:
         """Return ``failure``, with another cause where only unreadable answers decided.
 
-        It is ``CUT_OFF`` if all of them ran into a limit of tokens, else ``UNPARSABLE``.
+        It is ``CUT_OFF`` if most of them ran into a limit of tokens, else ``UNPARSABLE``.
         """
         if answers and all(a['answer'] == Verdict.UNPARSED.value for a in answers):
             if limits := self.limits(map(_reply_of, answers)):
-                return self.failure(Cause.CUT_OFF, f'{text} Every answer to this was cut off at '
-                                                   f'{_tokens(limits)}.', step, answers)
+                return self.failure(Cause.CUT_OFF, f'{text} Most answers to this were cut off '
+                                                   f'at {_tokens(limits)}.', step, answers)
             return self.failure(Cause.UNPARSABLE, f'{text} No answer to this could be read.',
                                 step, answers)
         return self.failure(cause, text, step, answers)
