@@ -94,13 +94,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if cell not in there:
             rows.append(measure(*cell, chosen.episodes))
             lines = ',\n  '.join(json.dumps(row) for row in rows)
-            chosen.out.write_text(f'{{"about": "{ABOUT.format(chosen.episodes)}",\n'
+            chosen.out.write_text(f'{{"about": "{ABOUT}",\n'
                                   f' "with_memory": {json.dumps(WITH_MEMORY)},\n'
                                   f' "rows": [\n  {lines}\n ]}}\n')
 
 
 ABOUT = ('What an episode asks a model, measured by studies/viplan_effort.py with the published '
-         'error rates of each model ({} problems a row, seed 0), by protocol. questions: mean '
+         'error rates of each model (n problems a row, seed 0), by protocol. questions: mean '
          'number of yes/no questions, sd: its deviation between episodes, memory: mean '
          'characters that the variants with memory put before a question.')
 
