@@ -96,6 +96,15 @@ def test_a_folder_with_another_name_has_no_suite_until_one_is_named(release):
                          stop_at_goal='no')) == 2 * [('hard', 7, False)]
 
 
+def test_a_named_suite_without_the_split_rules_no_problems_of_a_folder(tmp_path):
+    sliding = load_domain('sliding')
+    (tmp_path / 'mine').mkdir()
+    name, text = sliding.problem_file(sliding.split_problems(sliding.splits[0])[0])
+    (tmp_path / 'mine' / name).write_text(text)
+    found = plan(tmp_path / 'mine', domain='sliding', suite='ivispar', method='idle')
+    assert found.suite.name == 'ivispar' and rules_of(found) == [('', 20, False)]
+
+
 def test_the_console_says_whose_rules_hold(release, tmp_path, capsys, caplog):
     command = ['run', '--method', 'idle', '--out', str(tmp_path / 'run'), '--problems']
     assert cli.main([*command, str(release), '--split', 'hard']) == 0

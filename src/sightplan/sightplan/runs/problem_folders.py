@@ -17,7 +17,7 @@ from sightplan.domains.scene_instances import METADATA, posed_in, read_instances
 from sightplan.model import InputError, Problem, ProblemError, user_path
 from sightplan.model.paths import visible_folders
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
-from sightplan.runs.suite_finding import suite_for
+from sightplan.runs.suite_finding import load_suite, suite_for
 
 _DOMAIN = re.compile(rb'\(\s*:domain\s+([^\s()]+)', re.IGNORECASE)
 _MOST_FOLDERS = 10_000
@@ -61,7 +61,7 @@ def split_folders(settings: RunSettings, domain: Domain) -> list[SplitFolder]:
     root = user_path(settings.problems)
     if not root.is_dir() or domain.problem_files(root):
         split = _split_told(root, root, domain) if root.is_dir() else ''
-        if not split and settings.suite and settings.split != ALL_SPLITS:
+        if not split and _has_split(settings, domain):
             return [SplitFolder(root, settings.split, assumed=True)]
         return [SplitFolder(root, split)]
     below = [SplitFolder(folder, _split_told(folder, root, domain))
@@ -185,6 +185,12 @@ def _split_told(folder: Path, root: Path, domain: Domain) -> str:
         if suite_for(domain.name, part.lower()) is not None:
             return part.lower()
     return ''
+
+
+def _has_split(settings: RunSettings, domain: Domain) -> bool:
+    """Whether the suite that a run names has the run's split of the domain."""
+    rules = load_suite(settings.suite).domains.get(domain.name) if settings.suite else None
+    return rules is not None and settings.split in rules.splits
 
 
 def _metadata(found: SplitFolder, root: Path) -> Path | None:
