@@ -94,11 +94,11 @@ def _episode_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
                       + (f', {summary["unparsed"]} unreadable answers'
                          if summary['unparsed'] else '')
                       + (f', {summary["unknown"]} unknown' if summary['unknown'] else '')))
-    if cut := summary['cut_off']['cut']:
-        limits = ' or '.join(map(str, summary['cut_off']['limits']))
+    if cut := summary.get('cut_off'):
+        limits = ' or '.join(map(str, cut['limits']))
         lines.append(('cut off', (
-            f'{cut} of {summary["cut_off"]["replies"]} replies, at their limit of {limits} tokens '
-            f'({summary["cut_off"]["unreadable"]} unreadable)')))
+            f'{cut["cut"]} of {cut["replies"]} replies, at their limit of {limits} tokens '
+            f'({cut["unreadable"]} unreadable)')))
     if summary['privileged_facts']:
         facts = summary['privileged_facts_per_episode'] or 0
         lines.append(('provided', f'{facts:.1f} privileged facts per episode'))

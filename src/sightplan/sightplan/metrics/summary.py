@@ -53,8 +53,8 @@ def summarise_episodes(lines: _Lines) -> dict[str, Any]:
         * ``enumerations``: how many, how many without any error, mean accuracy of the first one;
         * ``executable``: fraction of the actions that were decided on and not withheld
           which the world carried out (None without any); ``actions``, ``checks``;
-        * ``proposals`` of a model that plans, by status, and ``repaired``; ``cut_off``, see
-          ``cut_replies``; ``prompts`` that were
+        * ``proposals`` of a model that plans, by status, and ``repaired``; ``cut_off``, where
+          there are any: see ``cut_replies``; ``prompts`` that were
           used, and how often; ``usage`` of models over all episodes, None where nobody counted;
         * ``failures``: ``episodes`` that failed (not solved, or errors), ``causes``, the count of
           each (see ``metrics.failures``), and ``fractions`` of the failed episodes;
@@ -97,7 +97,7 @@ def _answers_and_actions(known: _Lines, lines: _Lines) -> dict[str, Any]:
         'executable': _ratio(steps['executed'],
                              steps['executed'] + steps['rejected'] + steps['invalid']),
         'proposals': _sums(line['proposals'] for line in known),
-        'repaired': sum(line['repaired'] for line in known), 'cut_off': cut_replies(known),
+        'repaired': sum(line['repaired'] for line in known), **_cut_off(known),
         'prompts': _sums(line['prompts'] for line in lines), 'usage': _usage(lines),
         'failures': failure_counts(lines),
         'checks': {
@@ -175,6 +175,11 @@ def cut_replies(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             'cut': len(cut),
             'unreadable': sum(entry['answer'] == Verdict.UNPARSED.value for entry in cut),
             'limits': sorted({entry['tokens'] for entry in cut})}
+
+
+def _cut_off(known: _Lines) -> dict[str, Any]:
+    found = cut_replies(known)
+    return {'cut_off': found} if found['cut'] else {}
 
 
 def belief_reliability(lines: Iterable[Mapping[str, Any]], resamples: int = 1000,
