@@ -109,6 +109,11 @@ class Estimator:
                           for key, values in self._kept.get('tokens', {}).items()}
         self._guesses: dict[Kind, Figures] = {}
 
+    @property
+    def begun(self) -> bool:
+        """Whether a run of the sweep has begun."""
+        return any((self._out / cell.name / 'run.json').is_file() for cell in self._sweep.every)
+
     def first(self) -> Mapping[str, Any] | None:
         """What was estimated before the first episode of these very cells; None if nothing was."""
         found = self._kept.get('first')
@@ -171,7 +176,10 @@ class Estimator:
     def _guess(self, cell: Cell) -> Figures:
         kind = kind_of(cell)
         if kind not in self._guesses:
-            self._guesses[kind] = guess(cell.settings, self.rates.get(rates_key(cell), USUAL))
+            model = f'{kind[4]} '  # its tokens in another domain are better than none
+            like = (rates for key, rates in self.rates.items() if key.startswith(model))
+            self._guesses[kind] = guess(cell.settings, self.rates.get(rates_key(cell)) or next(
+                like, USUAL))
         return self._guesses[kind]
 
     def _families(self, sums: Mapping[Kind, tuple[Figures, int]],

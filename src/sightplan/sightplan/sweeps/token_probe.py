@@ -29,11 +29,15 @@ def measure_tokens(sweep: Sweep, estimator: Estimator,
                    say: Callable[[str], None] = lambda text: None) -> None:
     """Measure the tokens of each server's model and domain of a sweep that are not known yet.
 
+    Nothing is asked once a run has begun: measured episodes tell more, or a cap may be reached.
+
     Args:
         sweep: whose cells are to be estimated.
         estimator: gets the rates.
         say: told why something could not be measured; the usual rates count then.
     """
+    if estimator.begun:
+        return
     for key, cell in {rates_key(cell): cell for cell in reversed(sweep.cells)}.items():
         plan = specify(cell.settings)
         if (key in estimator.rates or not isinstance(plan, EpisodePlan)
