@@ -552,6 +552,8 @@ def test_bad_usage_is_exit_code_2_with_a_message(command, capsys, arguments):
     (['--method', 'plan', '--backend', 'noisy_oracle', '--table', 'perfect'],
      'noisy_planner, not noisy_oracle'),
     (['--method', 'plan', '--table', 'gpt-99'], "no table 'gpt-99'"),
+    (['--method', 'action', '--table', 'gpt-4.1', '--world-option', 'pictures=none'],
+     "no success of GPT-4.1 with method 'action' was published"),
     (['--table', 'perfect', '--backend-option', 'table=gpt-4.1'], 'say the same'),
     (['--suite', 'predicates', '--method', 'ask', '--rerun', 'x.rrd'], 'shows episodes'),
     (['--table', 'perfect', '--method', 'ground', '--goal', 'pictured', '--world-option',

@@ -135,6 +135,10 @@ class Backend(ModelByKind):
         if self._settings.split == 'auto':
             self._split = split
 
+    def check_planning(self, domain: str, method: str) -> None:
+        """Check that there are rates; contract in ``ChecksPlanning``."""
+        self._table.error(domain, method, self._split)
+
     def close(self) -> None:
         """End the symbolic planner's process."""
         self._planner.close()
@@ -172,10 +176,12 @@ class Backend(ModelByKind):
         state = self._truth.state(query.stamp_ns)
         plan = self._plan(domain, problem, model, state, deadline)
         last = self._made.get(step - 1)
-        if last is not None and last.kind and self._draw(step, 'repeat') < self._table.repeat:
+        if not plan:
+            kind, turn, begun = '', 0, step  # the goal holds, and it says so
+        elif last is not None and last.kind and self._draw(step, 'repeat') < self._table.repeat:
             kind, turn, begun = last.kind, last.turn + 1, last.begun
         else:
-            wrong = bool(plan) and self._draw(step, 'wrong') < error
+            wrong = self._draw(step, 'wrong') < error
             kind, turn, begun = self._kind(step) if wrong else '', 0, step
         if kind == ILLEGAL:
             found = self._illegal(model, state, plan, begun, turn)
@@ -184,9 +190,9 @@ class Backend(ModelByKind):
             else:
                 plan = (found,)
         if kind == WRONG_NAME:
-            plan = (_renamed(plan[0], problem) if plan else Action('nothing'),)
+            plan = (_renamed(plan[0], problem),)
         reply = (_unreadable(query) if kind == UNREADABLE else
-                 TextReply(_written(query, domain, () if kind == EMPTY else plan, kind)))
+                 TextReply(_written(query, domain, () if kind == EMPTY else plan)))
         return _Proposed(kind, turn, begun, reply)
 
     def _plan(self, domain: Domain, problem: Problem, model: InstantiatedModel, state: State,
@@ -226,7 +232,7 @@ class Backend(ModelByKind):
         The one that a run of errors began with, or, in some episodes, in turn with another one.
         """
         refused = [action for action in model.actions if not model.applicable(action, state)]
-        alike = [action for action in refused if plan and action.name == plan[0].name] or refused
+        alike = [action for action in refused if action.name == plan[0].name] or refused
         if not alike:
             return None
         other = turn % 2 if self._draw(begun, 'alternates') < _ALTERNATES else 0
@@ -272,7 +278,7 @@ def _renamed(action: Action, problem: Problem) -> Action:
     return Action(action.name, (*others, f'{stem}_{number}'))
 
 
-def _written(query: Propose, domain: Domain, plan: Sequence[Action], kind: str) -> str:
+def _written(query: Propose, domain: Domain, plan: Sequence[Action]) -> str:
     """Write a plan, or its first action, in the form that the prompt asks for."""
     steps: list[dict[str, Any]] = [
         {'action': action.name, 'parameters': _named(action, domain)} for action in plan]

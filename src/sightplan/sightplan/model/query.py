@@ -495,6 +495,22 @@ class ServesDomains(Protocol):
 
 
 @runtime_checkable
+class ChecksPlanning(Protocol):
+    """A model that can tell before the first query whether it plans for a method in a domain."""
+
+    def check_planning(self, domain: str, method: str) -> None:
+        """Check that the model can plan.
+
+        Args:
+            domain: name of the domain.
+            method: name of the method whose model plans.
+
+        Raises:
+            InputError: the model cannot; says why.
+        """
+
+
+@runtime_checkable
 class Closable(Protocol):
     """An object that holds a connection, a file or a process, and can be closed."""
 
@@ -515,6 +531,12 @@ def can_ask(model: object, kind: type[Query[Any]]) -> bool:
 def part_name(model: Model, kind: type[Query[Any]]) -> str:
     """Return the exact name of the model that answers a kind; see ``HasParts.part_name``."""
     return model.part_name(kind) if isinstance(model, HasParts) else model.name
+
+
+def check_planning(model: object, domain: str, method: str) -> None:
+    """Let a ``ChecksPlanning`` model check that it plans for a method in a domain."""
+    if isinstance(model, ChecksPlanning):
+        model.check_planning(domain, method)
 
 
 def start_episode(model: object, episode_id: str, split: str = '') -> None:

@@ -22,7 +22,7 @@ from sightplan.domains import Domain
 from sightplan.domains.problem_keys import problem_key
 from sightplan.model import InputError, Problem, excerpt
 from sightplan.model.ports import Shown
-from sightplan.model.query import Model, can_ask, traits_of
+from sightplan.model.query import Model, can_ask, check_planning, traits_of
 from sightplan.queries import Detect, Generate, Propose, YesNo
 from sightplan.runs import rules
 from sightplan.runs.problem_folders import splits_of
@@ -113,6 +113,7 @@ def check_model(settings: RunSettings, model: Model | None = None) -> None:
         check_backend(settings.backend, YesNo, model)
     if needs_visual_planner(method):
         check_backend(settings.backend, Propose, model)
+        check_planning(model, settings.domain.rpartition('/')[2], method)
 
 
 def warn_of_learned_problems(settings: RunSettings, pairs: Iterable[tuple[str, Problem]]) -> None:
