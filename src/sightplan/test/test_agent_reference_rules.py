@@ -218,6 +218,21 @@ def test_conditional_effects_may_be_chosen_by_the_true_state():
         assert ('clear g' in asked(events, EFF)) is found
 
 
+def test_facts_from_before_an_action_say_nothing_about_the_next_one(monkeypatch):
+    """Nothing is observed before an action without preconditions: what was done counts."""
+    monkeypatch.setattr(InstantiatedModel, 'preconditions', lambda *_, **__: ())
+    cup, cabinet = 'cup_1', 'cabinet_1'
+    problem = house([f'(holding {cup})', f'(open {cabinet})', f'(reachable {cabinet})',
+                     f'(reachable {cup})'])
+    world, policy = house_world(), make_policy('ground', {})
+    plan = solved(Action('place-inside', (cup, cabinet)), Action('close-container', (cabinet,)))
+    spec = spec_of(problem, privileged=Privileged.ALWAYS)
+    run_episode(spec, policy, world, TruthGrounder(world), ScriptedPlanner(plan), EventList(),
+                world.domain, privileged=facts_of(world, spec))
+    assert Atom('reachable', (cup,)) not in world.state()
+    assert policy._belief[Atom('reachable', (cup,))] is False
+
+
 def test_facts_about_what_is_in_view_are_not_believed():
     def change(atom, truth, call):
         return NO if str(atom) == 'on r,g' else None
@@ -378,7 +393,9 @@ def test_an_empty_plan_may_repeat_the_last_action():
     ended, events, _ = planned(one(block='r', column='c2'), empty, one('fly'), empty,
                                on_empty='repeat')
     assert [step.action for step in events.of(Stepped)] == [R_TO_2, R_TO_2, None, None]
-    assert ended.reason is StopReason.BUDGET
+    assert (ended.reason, ended.remaining) == (StopReason.BUDGET, 0)
+    ended, _, _ = planned(one(block='r', column='c2'), empty, on_empty='repeat')
+    assert (ended.steps, ended.remaining) == (2, 0)  # what is repeated is not of the empty plan
     ended, _, _ = planned(empty, on_empty='repeat')
     assert ended.reason is StopReason.EMPTY_PLAN
 

@@ -101,7 +101,7 @@ class PlanningPolicy(PolicyBase):
 
     def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
         """Note the outcome for the next prompt."""
-        self._remaining -= 1
+        self._remaining = max(0, self._remaining - 1)  # a repeated action is of no proposal
         became = (Became.EXECUTED if feedback.status is FeedbackStatus.EXECUTED
                   else Became.REJECTED)
         self._history.append(PastStep(str(action), context.domain.became(

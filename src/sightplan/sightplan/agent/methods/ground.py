@@ -171,6 +171,7 @@ class Policy(PolicyBase):
         # Facts about what is in view, where they are granted, choose the conditional effects only.
         effects = context.model.effects(action, believed_state({**self._belief, **self._facts}),
                                         self._settings.conflicting_effects == 'last')
+        self._facts = {}  # they are about the world before the action
         # Until an answer says otherwise, the action did what it should.
         self._belief.update(effects)
         for atom in effects:
