@@ -162,6 +162,14 @@ def test_a_fraction_is_compared_on_common_scored_items_only():
     assert compare(lines_of('solved', {'a': 1.}), lines_of('solved', {'b': 1.}), SOLVED) is None
 
 
+def test_problems_that_share_a_world_on_one_side_are_one_cluster():
+    own = {n: {'cluster': str(n), 'measures': {'solved': 1.0}} for n in range(6)}
+    theirs = {n: {'cluster': str(n // 3), 'measures': {'solved': 0.0}} for n in range(6)}
+    for first, second in ((own, theirs), (theirs, own)):
+        found = compare(first, second, SOLVED)
+        assert (found.n, found.clusters, found.p) == (6, 2, 0.5)
+
+
 def test_a_mean_has_no_mcnemar_test_and_its_interval_is_that_of_the_differences():
     first = lines_of('questions', {f'e{n}': 10. + n for n in range(40)})
     second = lines_of('questions', {f'e{n}': 8. + n for n in range(40)})

@@ -33,7 +33,7 @@ GROUND = 'blocksworld-ground-simple-gpt-4.1'
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp('viplan')
     done = import_folder(cases.write_by_hand(folder / 'final'), folder / 'runs')
-    assert not (done.skipped or done.notes)
+    assert not done.skipped and all('figures are of a part' in note for note in done.notes)
     return folder / 'runs'
 
 
@@ -89,7 +89,8 @@ def test_a_figure_that_the_file_states_otherwise_is_named(tmp_path):
     wrong = dataclasses.replace(cases.HAND, action_accuracy=0.5)
     cases.write(tmp_path, 'blocksworld/final_no_cot/predicates/simple/m',
                 cases.with_figures(cases.TWO_BLOCKS, wrong))
-    [note] = import_folder(tmp_path, tmp_path / 'runs').notes
+    note, part = import_folder(tmp_path, tmp_path / 'runs').notes
+    assert "has 4 problems, and the paper's split has 25" in part
     assert 'action_accuracy is 0.5000 in the file, and its episodes give 0.1429' in note
 
 
@@ -171,6 +172,19 @@ def test_homes_are_named_by_scene_and_instance(runs):
     assert problem_name('a/b/problem_12.pddl') == 'problem_12'
 
 
+def test_instances_of_a_scene_are_one_statistical_cluster(tmp_path):
+    home = 'a/cleaning_out_drawers_0.pddl_Beechwood_0_int'
+    names = [f'{home}_0', f'{home}_1', 'a/cleaning_out_drawers_0.pddl_Rs_int_0', 'a/other_1.pddl']
+    cases.write(tmp_path, 'igibson/final_no_cot/predicates/simple/m',
+                dict.fromkeys(names, cases.HOUSEHOLD[cases.HOME]))
+    import_folder(tmp_path, tmp_path / 'runs')
+    lines = lines_of(tmp_path / 'runs' / 'household-ground-simple-m')
+    assert len({line['problem'] for line in lines}) == 4
+    assert [line['cluster'] for line in lines] == 2 * [
+        'household/simple/cleaning_out_drawers_0_Beechwood_0_int'] + [
+            'household/simple/cleaning_out_drawers_0_Rs_int', 'household/simple/other_1']
+
+
 def test_answers_have_their_probabilities_only_without_reasons(runs):
     plain = [one for one in answers_of(runs / GROUND) if one['purpose'] == 'precondition']
     assert {(one['p_yes'], one['p_no']) for one in plain} == {(.75, .125), (.125, .75)}
@@ -218,6 +232,9 @@ def test_the_last_of_several_files_counts(tmp_path, capsys):
     ('{"a.pddl": null, "seed": 1}', r"problem 'a.pddl': the content = None"),
     ('{"a.pddl": {"goal_reached": true, "initial_state_enum": {"results": {"on r,g": ["yes"]}}}}',
      r'initial_state_enum.results.on r,g = .*must be \[answer, truth\]'),
+    (('{"a.pddl": {"goal_reached": true, "initial_state_enum": {"results": {"on r,g": '
+      '[["yes", 0.9], true]}}}}'), r"the answer is \['yes', 0.9\]; it must be .* or a text"),
+    ('{"no_problem": {"a": 1}}', 'holds no problem'),
     (('{"a.pddl": {"goal_reached": true, "initial_state_enum": {"results": {"by r,g": '
       '["yes", true]}}}}'), r"'by r,g' is no atom of blocksworld; write"),
     ('{"x/a.pddl": {"goal_reached": true}, "y/a.pddl": {"goal_reached": true}}', 'there twice'),

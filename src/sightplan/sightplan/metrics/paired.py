@@ -189,6 +189,8 @@ def compare(first: Mapping[K, Mapping[str, Any]], second: Mapping[K, Mapping[str
             measure: Measure, resamples: int = 2000, seed: int = 0) -> Comparison | None:
     """Compare two methods in a measure on the items that both have.
 
+    Clusters are those of the side that has fewer, such as one whose problems share worlds.
+
     Args:
         first: lines of results of the first method, by what makes them pairs (such as the id).
         second: likewise of the second.
@@ -205,16 +207,18 @@ def compare(first: Mapping[K, Mapping[str, Any]], second: Mapping[K, Mapping[str
         return None
     sides = [[pair[side] for pair in pairs] for side in (0, 1)]
     one, other = (aggregate(lines, measure, resamples=0).value for lines in sides)
+    clusters = min(([line['cluster'] for line in lines] for lines in sides),
+                   key=lambda names: len(set(names)))
     if measure.statistic is None:
-        joined = [{'cluster': a['cluster'], 'measures': {
+        joined = [{'cluster': cluster, 'measures': {
             measure.name: a['measures'][measure.name] - b['measures'][measure.name]}}
-            for a, b in pairs]
+            for cluster, (a, b) in zip(clusters, pairs, strict=True)]
         gain = aggregate(joined, Measure(measure.name, '', MEAN), resamples, seed)
     else:
-        joined = [{'cluster': a['cluster'], 'measures': {
+        joined = [{'cluster': cluster, 'measures': {
             **{f'{_FIRST}{name}': value for name, value in a['measures'].items()},
             **{f'{_SECOND}{name}': value for name, value in b['measures'].items()}}}
-            for a, b in pairs]
+            for cluster, (a, b) in zip(clusters, pairs, strict=True)]
         gain = aggregate(joined, Measure(measure.name, '', STATISTIC,
                                          statistic=_difference(measure.statistic)),
                          resamples, seed)
@@ -224,8 +228,8 @@ def compare(first: Mapping[K, Mapping[str, Any]], second: Mapping[K, Mapping[str
         counts = (cells.count((True, True)), cells.count((True, False)),
                   cells.count((False, True)), cells.count((False, False)))
         sums: dict[str, int] = {}
-        for (a, _), (ours, theirs) in zip(pairs, cells, strict=True):
-            sums[a['cluster']] = sums.get(a['cluster'], 0) + ours - theirs
+        for cluster, (ours, theirs) in zip(clusters, cells, strict=True):
+            sums[cluster] = sums.get(cluster, 0) + ours - theirs
         p = sign_flip_exact(list(sums.values()))
     return Comparison(one, other, gain.value, gain.low, gain.high, len(pairs), gain.clusters,
                       counts, p)

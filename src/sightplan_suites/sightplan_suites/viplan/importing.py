@@ -76,6 +76,8 @@ _NO_OP = 'no-op'
 _VERDICTS = {True: Verdict.YES.value, False: Verdict.NO.value, None: Verdict.UNPARSED.value}
 _SIDES = {True: ('yes_asked', 'yes_right'), False: ('no_asked', 'no_right')}
 _TRUTHS = {True: 'true', False: 'false', None: 'null'}
+_PROBLEMS_OF_SPLIT = 25
+"""Number of problems of each split of the paper, in both domains."""
 _TOLERANCE = 1e-6
 """Difference of a stated and a recomputed figure that is rounding [fraction]."""
 
@@ -93,7 +95,8 @@ class Imported:
         episodes: number of episodes in ``runs``.
         skipped: files that cannot be used, and why.
         earlier: files that do not count, because their model's folder has a later one.
-        notes: figures that a file states otherwise than its episodes give them.
+        notes: figures that a file states otherwise than its episodes give them, and files that
+            have not all problems of their split.
     """
 
     runs: list[Path] = field(default_factory=list)
@@ -154,12 +157,14 @@ def _import_file(file: OfficialFile, folder: Path, origin: Mapping[str, Any], do
     for name, entry in content.entries.items():
         made = (_Ground(file, name, entry) if isinstance(entry, GroundEntry)
                 else _Plan(file, name, entry))
+        made.line['cluster'] = f'{file.domain}/{file.split}/{content.worlds[name]}'
         lines.append(made.finished())
         answers += made.answers
     _write(folder, identity_of(file, content), lines, answers, origin)
     done.runs.append(folder)
     done.episodes += len(lines)
-    done.notes += _differences(file, content.figures, figures_of(lines))
+    done.notes += [*_differences(file, content.figures, figures_of(lines)),
+                   *_missing(file, len(lines))]
 
 
 def _there(folder: Path) -> tuple[str, str] | None:
@@ -185,6 +190,12 @@ def _differences(file: OfficialFile, stated: Mapping[str, float], found: Figures
             f'{value:.4f}' for name, value in found.as_json().items()
             if value is not None and name in stated
             and abs(stated[name] - value) > _TOLERANCE]
+
+
+def _missing(file: OfficialFile, count: int) -> list[str]:
+    """A sentence about a file with fewer problems than the paper has."""
+    return [f"{file.path}: has {count} problems, and the paper's split has {_PROBLEMS_OF_SPLIT}: "
+            'figures are of a part of the split'] if count < _PROBLEMS_OF_SPLIT else []
 
 
 def identity_of(file: OfficialFile, content: Content) -> dict[str, Any]:

@@ -117,6 +117,8 @@ def _placed(path: Path) -> OfficialFile | None:
 
 # -------------------------------------------------------------------------------------- answers
 
+_ANSWER = 'the answer'
+
 
 class OfficialAnswer(NamedTuple):
     """An answer to a yes/no question.
@@ -146,8 +148,14 @@ class OfficialAnswer(NamedTuple):
 
 
 def _says(value: object) -> bool | None:
-    """The answer that a file has; a text is read as the authors read it."""
-    return value if isinstance(value, bool) else _read(value) if isinstance(value, str) else None
+    """The answer that a file has; a text is read as the authors read it, and null as unreadable.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if isinstance(value, str):
+        return _read(value)
+    return _flag(value, _ANSWER)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -158,7 +166,8 @@ def _read(text: str) -> bool | None:
 def _flag(value: object, what: str) -> bool | None:
     if value is None or isinstance(value, bool):
         return value
-    raise ValueError(f'{what} is {value!r}; it must be true, false or null')
+    raise ValueError(f'{what} is {value!r:.60}; it must be true, false or null'
+                     + (', or a text' if what == _ANSWER else ''))
 
 
 def _probability(value: object) -> float | None:
@@ -364,11 +373,14 @@ class Content:
         sha256: of the file.
         entries: of each problem, by its name.
         figures: those of ``FIGURES`` that the file states.
+        worlds: the world of each problem: its name, without the number of an instance, which
+            never reached the authors' simulator.
     """
 
     sha256: str
     entries: Mapping[str, GroundEntry | PlanEntry]
     figures: Mapping[str, float]
+    worlds: Mapping[str, str]
 
 
 def sha256_of(path: Path) -> str:
@@ -396,19 +408,21 @@ def read_official(file: OfficialFile) -> Content:
     try:
         data = load_json(content)
     except (ValueError, RecursionError) as error:
-        raise InputError(f'{path}: is no whole JSON ({error}); it was cut off or changed: copy it '
-                         'again') from error
+        raise InputError(f'{path}: is no whole JSON in UTF-8 ({error}); it was cut off or changed: '
+                         'copy it again') from error
     if not isinstance(data, dict):
         raise InputError(f'{path}: is no mapping of problems; copy it again')
     kind: Any = GroundEntry if file.method.startswith('ground') else PlanEntry
     entries: dict[str, GroundEntry | PlanEntry] = {}
+    worlds: dict[str, str] = {}
     for key, value in data.items():
-        if key in _NO_PROBLEMS or not (isinstance(value, dict) or '.pddl' in key):
+        if key in _NO_PROBLEMS or not ('.pddl' in key or _is_entry(value)):
             continue
         name, where = problem_name(key), f'{path}: problem {key!r}'
         if name in entries:
             raise InputError(f'{where}: is there twice under the name {name}; remove one of them')
         entries[name] = _entry(kind, value, where)
+        worlds[name] = problem_name(re.sub(r'(\.pddl_.+)_\d+\Z', r'\1', key))
         for atom in _atoms(entries[name]):
             try:
                 check_atom(atom, file.domain)
@@ -418,7 +432,12 @@ def read_official(file: OfficialFile) -> Content:
         raise InputError(f'{path}: holds no problem; copy it again')
     return Content(hashlib.sha256(content).hexdigest(), entries, {
         name: float(data[name]) for name in FIGURES
-        if isinstance(data.get(name), (int, float)) and not isinstance(data[name], bool)})
+        if isinstance(data.get(name), (int, float)) and not isinstance(data[name], bool)}, worlds)
+
+
+def _is_entry(value: object) -> bool:
+    """Whether a value of a file is what became of a problem, whatever its key is."""
+    return isinstance(value, dict) and not value.keys().isdisjoint(('goal_reached', 'completed'))
 
 
 def _entry(kind: Any, value: object, where: str) -> GroundEntry | PlanEntry:
