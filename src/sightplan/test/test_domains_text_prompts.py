@@ -199,6 +199,29 @@ def test_doubled_braces_of_a_format_string_are_single_ones(tmp_path):
     assert domain.planning_prompt('action', two_blocks()).system == 'Reply {"action": {"a": 1}}'
 
 
+@pytest.mark.parametrize('written', ['{{goal_string}}', '{{ goal_string }}', '{ goal_string }'])
+def test_placeholders_of_other_template_languages_are_filled(tmp_path, written):
+    text = without_facts(PLAN)
+    asked = [blocks(write(tmp_path / name, plan=one)).planning_prompt('plan', two_blocks())
+             for name, one in (('a', text), ('b', text.replace('{goal_string}', written)))]
+    assert asked[0].after_image == asked[1].after_image
+    assert asked[0].before_image == asked[1].before_image
+
+
+@pytest.mark.parametrize('encoding', ['latin-1', 'utf-16'])
+def test_a_prompt_file_in_another_encoding_is_named(tmp_path, encoding):
+    path = tmp_path / 'ground.txt'
+    path.write_bytes(GROUND.replace('toys', 'Bär').encode(encoding))
+    with pytest.raises(InputError, match=r'ground\.txt: is not in UTF-8 \(save it as UTF-8'):
+        blocks(tmp_path)
+
+
+def test_a_planning_prompt_without_its_goal_is_not_taken_for_one_of_questions(tmp_path):
+    text = without_facts(PLAN).replace('{goal_string}', '<goal>')
+    with pytest.raises(InputError, match=r'lacks \{goal\} or \{goal_string\}'):
+        blocks(write(tmp_path, first=text)).planning_prompt('plan', two_blocks())
+
+
 def test_a_folder_of_templates_may_be_like_the_text_files_beside_them(clone):
     (clone / 'action.yaml').write_text(
         'kind: planning\nlike: [plan]\nsingle: true\nsystem: One step.\nbefore_image: |\n'
@@ -214,6 +237,8 @@ def test_a_folder_of_templates_may_be_like_the_text_files_beside_them(clone):
     ({'ground': GROUND.replace('{image}', '')}, ['ground.txt', '{image} stands 0 times']),
     ({'ground': GROUND + '{image}'}, ['{image} stands 2 times']),
     ({'ground': GROUND + '{colour}'}, ['placeholder {colour} is unknown', 'question']),
+    ({'ground': GROUND + 'Question: {}'}, ['ground.txt', 'placeholder {} has no name',
+                                           'write {question}']),
     ({'ground': GROUND.replace('toys', '{goal_string}')}, ['{goal_string} is unknown']),
     ({'ground': GROUND.replace('{image}', '{question} {image}')}, ['stands before {image}']),
     ({'ground': GROUND + '<user>'}, ['<user> twice']),

@@ -138,6 +138,7 @@ SHAPES = {
     'entries': {'cleaning_out_drawers_0.pddl': [{'scene': home, 'instance': number}
                                                 for home in HOMES for number in (0, 1)]},
     'pairs': {'cleaning_out_drawers_0': [[home, number] for home in HOMES for number in (0, 1)]},
+    'texts': {'cleaning_out_drawers_0': [[home, str(n)] for home in HOMES for n in (0, 1)]},
     'names': {'cleaning_out_drawers_0': [f'{home}_{n}' for home in HOMES for n in (0, 1)]},
     'mapping': {'cleaning_out_drawers_0': {home: [0, 1] for home in HOMES}},
     'scenes': {'cleaning_out_drawers_0': {'goal': 'x', 'scenes': {h: [0, 1] for h in HOMES}}},

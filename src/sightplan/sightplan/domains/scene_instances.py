@@ -174,6 +174,9 @@ def _of_scenes(scenes: Mapping[str, Any]) -> Iterator[Instance]:
 
 
 def _is_number(value: Any) -> bool:
+    """Whether a value is a number of an instance, or the text of one."""
+    if isinstance(value, str):
+        return value.isdecimal()
     return isinstance(value, int) and not isinstance(value, bool)
 
 

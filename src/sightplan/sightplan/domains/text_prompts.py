@@ -40,6 +40,10 @@ _MEANINGS = {
     'additional_information': 'privileged_facts', 'additional_info': 'privileged_facts',
     'memory': 'memory', 'memory_context': 'memory', 'memory_string': 'memory'}
 """Meanings of the placeholders of text prompts: the names that templates have for them."""
+_NAMES = '|'.join(['image', *_MEANINGS])
+_LOOSE = re.compile(rf'\{{\{{\s*({_NAMES})\s*\}}\}}|\{{\s*({_NAMES})\s*\}}', re.IGNORECASE)
+"""Known placeholders as Jinja writes them (``{{ goal }}``), or with spaces in their braces."""
+_NAMELESS = re.compile(r'\{[0-9]*\}')
 _IN = {'questions': ('question', 'memory'), 'planning': ('goal', 'history', 'privileged_facts')}
 """What may stand in a prompt of each kind, besides the image."""
 NAMES = tuple(f'{task}{memory}{cot}' for task in ('ground', 'plan', 'action')
@@ -146,7 +150,7 @@ class _File:
         if self.path.stem.lower() in NAMES:
             return self.path.stem.lower()
         placeholders = {_MEANINGS.get(name.lower()) for name in _PLACEHOLDER.findall(self.text)}
-        if 'goal' in placeholders:
+        if placeholders & {'goal', 'history'}:
             whole = re.search(r'["\']plan["\']\s*:', self.text) is not None
             return ('plan' if whole else 'action') + self._reasons
         memory = 'memory' in placeholders or {'mem', 'memory'} & set(self.words)
@@ -293,14 +297,24 @@ def _files(folder: Path) -> Iterator[_File]:
 
 
 def _text(path: Path) -> str | None:
-    """Return the text of a prompt file; None if it is none."""
+    """Return the text of a prompt file, with known placeholders in single braces; None if none.
+
+    Raises:
+        InputError: it has a user tag, and is not in UTF-8.
+    """
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return None
-        text = path.read_text('utf-8')
-    except (OSError, UnicodeDecodeError):
+        content = path.read_bytes()
+    except OSError:
         return None
-    return text.removeprefix('\ufeff') if _USER in text.lower() else None
+    if _USER.encode() not in content.replace(b'\0', b'').lower():
+        return None
+    try:
+        text = content.decode('utf-8-sig')
+    except UnicodeDecodeError as error:
+        raise InputError(f'{path}: is not in UTF-8 (save it as UTF-8, or move it away)') from error
+    return _LOOSE.sub(lambda match: f'{{{match[1] or match[2]}}}', text)
 
 
 def _other_names(called: set[str]) -> set[str]:
@@ -408,6 +422,9 @@ def _plain_braces(text: str) -> str:
 
 
 def _check_placeholders(file: _File, text: str, kind: str) -> None:
+    if kind == 'questions' and (match := _NAMELESS.search(text)):
+        raise InputError(f'{file.path}: placeholder {match[0]} has no name (write {{question}} in a '
+                         'copy of the file, if the question belongs there)')
     for name in _PLACEHOLDER.findall(text):
         if name.lower() != 'image' and _MEANINGS.get(name.lower()) not in _IN[kind]:
             known = ['image', *(name for name, means in _MEANINGS.items() if means in _IN[kind])]

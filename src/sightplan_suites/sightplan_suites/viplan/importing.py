@@ -194,8 +194,10 @@ def _differences(file: OfficialFile, stated: Mapping[str, float], found: Figures
 
 def _missing(file: OfficialFile, count: int) -> list[str]:
     """A sentence about a file with fewer problems than the paper has."""
-    return [f"{file.path}: has {count} problems, and the paper's split has {_PROBLEMS_OF_SPLIT}: "
-            'figures are of a part of the split'] if count < _PROBLEMS_OF_SPLIT else []
+    if count >= _PROBLEMS_OF_SPLIT:
+        return []
+    whole = f"the paper's split has {_PROBLEMS_OF_SPLIT}"
+    return [f'{file.path}: has {count} problems, and {whole}; figures are of a part of the split']
 
 
 def identity_of(file: OfficialFile, content: Content) -> dict[str, Any]:

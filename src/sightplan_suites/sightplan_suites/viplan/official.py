@@ -408,8 +408,8 @@ def read_official(file: OfficialFile) -> Content:
     try:
         data = load_json(content)
     except (ValueError, RecursionError) as error:
-        raise InputError(f'{path}: is no whole JSON in UTF-8 ({error}); it was cut off or changed: '
-                         'copy it again') from error
+        raise InputError(f'{path}: is no whole JSON in UTF-8 ({error}); it was cut off or '
+                         'changed: copy it again') from error
     if not isinstance(data, dict):
         raise InputError(f'{path}: is no mapping of problems; copy it again')
     kind: Any = GroundEntry if file.method.startswith('ground') else PlanEntry
