@@ -458,7 +458,7 @@ def test_success_over_the_answers_needed(tmp_path):
         'one answer', 1.0, 68, 70)
     assert one['success'] == one['accuracy'] == pytest.approx(68 / 70)
     assert [(row['answers'], row['success_n'], row['solved'], row['exact']) for row in bins] == [
-        (20.0, 1, 1, 1), (30.0, 1, 0, 0)]
+        (20.0, 1, 1, 1), (30.0, 2, 0, 0)]  # the last is as long as others
     assert bins[1]['independent'] == pytest.approx((68 / 70) ** 30)
 
 
@@ -519,8 +519,8 @@ def test_episodes_without_a_plan_stay_in_the_curve(tmp_path):
     stuck = [line(n, False, stop='no_plan', executed=0, **asked({'on': counts(8, 10)}))
              for n in range(3)]
     write_run(tmp_path / 'a', [*stuck, line(3, True, **asked({'on': counts(10, 10)}, 4, 6, 2)),
-                               line(4, True, optimal_length=None,
-                                    **asked({'on': counts(9, 10)}, 4, 6, 2))])
+                               {**line(4, True, **asked({'on': counts(9, 10)}, 4, 6, 2)),
+                                'enumerated_at': []}])  # as in a line of which that is lost
     write_run(tmp_path / 'b', stuck, model='noisy_oracle(gemma-3-27b-it/plain, seed 0)')
     for model, scored, solved, left_out in (('GPT-4.1', 4, 1, 1), ('Gemma-3 27B', 3, 0, 0)):
         one, *bins = rows(tmp_path, 'compounding', model=model)

@@ -365,6 +365,12 @@ def test_three_splits_are_one_row_beside_the_papers_numbers(three_splits):
                for row in three_splits['models'].rows)
 
 
+def test_compounding_is_over_all_episodes_not_over_those_solved_without_error(three_splits):
+    [row] = three_splits['compounding_predicted'].rows
+    assert (row['left_out'], row['exact'], row['success_n']) == (0, 0, 8)
+    assert row['success'] == 3 / 8
+
+
 def test_the_papers_tables_are_made_again_and_say_what_is_equal(three_splits):
     rows = {(row['split'], row['measure']): row
             for row in three_splits['suite_viplan_printed'].rows}

@@ -423,8 +423,8 @@ def _plain_braces(text: str) -> str:
 
 def _check_placeholders(file: _File, text: str, kind: str) -> None:
     if kind == 'questions' and (match := _NAMELESS.search(text)):
-        raise InputError(f'{file.path}: placeholder {match[0]} has no name (write {{question}} in a '
-                         'copy of the file, if the question belongs there)')
+        raise InputError(f'{file.path}: placeholder {match[0]} has no name (write {{question}} in '
+                         'a copy of the file, if the question belongs there)')
     for name in _PLACEHOLDER.findall(text):
         if name.lower() != 'image' and _MEANINGS.get(name.lower()) not in _IN[kind]:
             known = ['image', *(name for name, means in _MEANINGS.items() if means in _IN[kind])]

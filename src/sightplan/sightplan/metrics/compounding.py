@@ -8,13 +8,15 @@ predictions that must all be right, of which a benchmark of single questions mea
   of questions (the least, if there are several);
 * else estimated: the questions of the enumerations before the first action, and those of the
   checks of as many actions as the shortest plan has, at the episode's own mean sizes. An episode
-  without a check, such as one in which no first plan was found, takes those of other episodes:
-  else mostly failures would be left out.
+  without a check, such as one in which no first plan was found, takes those of other episodes, and
+  one of a problem whose shortest plan is not known a likely length: else mostly failures would be
+  left out, and success would be that of episodes chosen by their success.
 """
 
 from __future__ import annotations
 
 import bisect
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -110,19 +112,51 @@ def check_sizes(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str | None, st
             if n or (executed[None] and not checks[None, key[1]] and not asked[None, key[1]])}
 
 
+def likely_lengths(lines: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str | None], float]:
+    """Likely lengths of shortest plans, by (split, problem), and means of these by (split, None).
+
+    Of a problem it is the least of: actions carried out in an episode that solved it, and actions
+    of a first plan that was made where no answer before it was wrong.
+
+    Args:
+        lines: scored episodes of one domain and method, of any model.
+    """
+    found: dict[tuple[str, str | None], float] = {}
+    for line in lines:
+        misled = any(step == 0 and not right for step, right in zip(
+            line['enumerated_at'], line['enumerations'], strict=False))
+        lengths = [] if misled else [plan['length'] for plan in line['plans'][:1]
+                                     if plan['step'] == 0 and plan['length'] is not None]
+        if measures.solved(line):
+            lengths.append(line['executed'])
+        if lengths:
+            key = line['split'], line['problem']
+            found[key] = min(*lengths, found.get(key, math.inf))
+    for split in {split for split, _ in found}:
+        own = [length for (place, _), length in found.items() if place == split]
+        found[split, None] = sum(own) / len(own)
+    return found
+
+
 def needed(line: Mapping[str, Any], exact: Mapping[tuple[str, str], int],
-           sizes: Mapping[tuple[str | None, str], float] | None = None) -> Needed | None:
+           sizes: Mapping[tuple[str | None, str], float] | None = None,
+           lengths: Mapping[tuple[str, str | None], float] | None = None) -> Needed | None:
     """The number of answers that an episode needed; None if it cannot be known.
 
     Args:
         line: the episode.
         exact: see ``error_free``.
         sizes: see ``check_sizes``, for what the episode itself does not say; None: not known.
+        lengths: see ``likely_lengths``, for problems without a known shortest plan; None: not
+            known.
     """
     known = exact.get((line['split'], line['problem']))
     if known is not None:
         return Needed(float(known), True)
     length, enumerations = line['optimal_length'], line['enumerations']
+    if length is None and lengths:
+        split = line['split']
+        length = lengths.get((split, line['problem']), lengths.get((split, None)))
     found = [_check_size(line, purpose, sizes or {}) for purpose in _CHECKED]
     known_sizes = [size for size in found if size is not None]
     if (length is None or len(known_sizes) < len(found)

@@ -15,6 +15,7 @@ from sightplan.metrics.compounding import (
     compounding,
     edges,
     error_free,
+    likely_lengths,
     needed,
 )
 from sightplan.metrics.intervals import fraction_of, fraction_of_counts
@@ -55,9 +56,10 @@ def _needed(groups: Sequence[Group]) -> list[_Needs]:
     exact = {same: error_free(line for group in alike if not group.failure_probability
                               for line in group.scored)
              for same, alike in grouped(groups, _asked_alike).items()}
-    sizes = check_sizes(line for group in groups for line in group.scored)
+    lines = [line for group in groups for line in group.scored]
+    sizes, lengths = check_sizes(lines), likely_lengths(lines)
     return [[(need, bool(measures.solved(line)), line['cluster']) for line in group.scored
-             if (need := needed(line, exact[_asked_alike(group)], sizes)) is not None]
+             if (need := needed(line, exact[_asked_alike(group)], sizes, lengths)) is not None]
             for group in groups]
 
 
