@@ -8,7 +8,8 @@ import pytest
 
 import sightplan_suites.viplan
 from sightplan.agent import policy_settings
-from sightplan.runs import RunSettings, load_suite, specify
+from sightplan.model import InputError
+from sightplan.runs import RunSettings, load_suite, run, specify
 from sightplan.runs.protocols import apply
 
 README = (Path(sightplan_suites.viplan.__file__).parent / 'README.md').read_text()
@@ -121,3 +122,11 @@ def test_search_grants_nothing():
                                    protocol='paper', backend='noisy_oracle')).identity('m')
     assert identity['privileged'] == {
         'simple': 'reference', 'medium': 'reference', 'hard': 'reference', 'search': 'none'}
+
+
+def test_a_model_that_knows_no_words_but_ours_is_refused_before_the_first_episode(tmp_path):
+    settings = RunSettings(domain='household', protocol='paper', episodes=1,
+                           out=str(tmp_path / 'run'))
+    with pytest.raises(InputError, match=r'question_words=paper asks in others.*'
+                                         'use protocol ours instead of paper'):
+        run(settings)

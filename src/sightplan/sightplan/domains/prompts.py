@@ -464,6 +464,11 @@ class Prompts:
                               template.earlier is not None
                               and template.earlier.parameters == 'list')
 
+    @property
+    def has_paper_words(self) -> bool:
+        """Whether the paper's code asks any question in other words than the domain."""
+        return bool(self._code.questions.words)
+
     def question_of_paper(self, atom: Atom) -> Question:
         """Return the yes/no question about an atom in the words of the paper's code."""
         words = self._code.questions.words

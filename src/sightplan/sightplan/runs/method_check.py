@@ -18,7 +18,7 @@ from sightplan.agent import (
     reads_instruction,
 )
 from sightplan.agent.grounded_plans import BY_MODEL
-from sightplan.domains import Domain
+from sightplan.domains import Domain, load_domain
 from sightplan.domains.problem_keys import problem_key
 from sightplan.model import InputError, Problem, excerpt
 from sightplan.model.ports import Shown
@@ -26,7 +26,7 @@ from sightplan.model.query import Model, can_ask, check_planning, traits_of
 from sightplan.queries import Detect, Generate, Propose, YesNo
 from sightplan.runs import rules
 from sightplan.runs.problem_folders import splits_of
-from sightplan.runs.settings import RunSettings
+from sightplan.runs.settings import OURS, RunSettings
 from sightplan.vlm.api import (
     answers_texts,
     backend_class,
@@ -111,9 +111,29 @@ def check_model(settings: RunSettings, model: Model | None = None) -> None:
     reading = getattr(policy_settings(method, settings.method_options), 'reading', False)
     if needs_grounder(method) and not reading and not reads_instruction(method):
         check_backend(settings.backend, YesNo, model)
+        if model is not None:
+            _check_words(settings, model)
     if needs_visual_planner(method):
         check_backend(settings.backend, Propose, model)
         check_planning(model, settings.domain.rpartition('/')[2], method)
+
+
+def _check_words(settings: RunSettings, model: Model) -> None:
+    """Check that a model that knows the domain's own questions alone is asked these.
+
+    Raises:
+        InputError: it is asked in other words; names the setting.
+    """
+    traits = traits_of(model)
+    found = policy_settings(settings.method, settings.method_options)
+    if (getattr(found, 'question_words', 'own') != 'own' and traits.domain and not traits.refuses
+            and load_domain(settings.domain).prompts.has_paper_words):
+        remedy = ('leave question_words out' if settings.protocol == OURS else
+                  f'use protocol {OURS} instead of {settings.protocol}, which sets it')
+        raise InputError(
+            f'{model.name} knows the questions of domain {traits.domain} in the domain\'s own words '
+            f'alone, and question_words={found.question_words} asks in others; choose a backend '
+            f'that reads any question, or {remedy}')
 
 
 def warn_of_learned_problems(settings: RunSettings, pairs: Iterable[tuple[str, Problem]]) -> None:
