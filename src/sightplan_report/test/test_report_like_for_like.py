@@ -15,8 +15,12 @@ SERVED = {'model': 'gpt-4.1@api.openai.com/v1', 'backend': 'openai', 'reply_toke
 RECORDED = ('domain', 'split', 'protocol', 'method', 'world', 'planner', 'answers', *RULES)
 
 
-def tables(folder, domain='blocksworld', method='ground', protocol='paper', **fields):
-    """The tables of a run of three splits that follows a protocol, as runs record it."""
+def tables(folder, domain='blocksworld', method='ground', protocol='paper', changed=None,
+           **fields):
+    """The tables of a run of three splits that follows a protocol, as runs record it.
+
+    Fields of the identity are put in its place; ``changed`` holds more of what a field holds.
+    """
     for split in SPLITS:
         found = specify(RunSettings(
             domain=domain, split=split, method=method, protocol=protocol, backend='openai',
@@ -24,7 +28,9 @@ def tables(folder, domain='blocksworld', method='ground', protocol='paper', **fi
         write_run(folder / split, [line(number, number < 2, split=split, domain=domain,
                                         method=method, **asked({'on': counts(9, 10)}))
                                    for number in range(4)],
-                  **{**{key: found[key] for key in RECORDED}, **SERVED, **fields})
+                  **{**{key: found[key] for key in RECORDED}, **SERVED, **{
+                      key: {**found[key], **more} for key, more in (changed or {}).items()},
+                     **fields})
     return {table.name: table for table in make_tables(gather(folder))}
 
 
@@ -68,6 +74,18 @@ def test_each_setting_of_another_protocol_is_named_with_both_values(tmp_path):
         assert row['success_unlike'] == 'protocol ours'
 
 
+@pytest.mark.parametrize(('changed', 'said'), [
+    ({'method': {'reading': True}}, 'reading True instead of False'),
+    ({'world': {'labels': False}}, 'labels False instead of True'),
+    ({'backend': {'name': 'openai', 'temperature': 0.7}}, 'temperature 0.7 instead of 0'),
+])
+def test_what_is_set_beside_a_protocol_is_named(tmp_path, changed, said):
+    row = tables(tmp_path, domain='household', changed=changed)['models'].rows[0]
+    assert row['success_errors'] is None
+    assert (row['success_unlike'], row['paper_differs']) == (
+        'other settings than protocol paper', said)
+
+
 def test_how_replies_are_read_counts_only_where_some_could_not_be_read(tmp_path):
     fields = {'answers': 'strict'}
     assert tables(tmp_path / 'all', **fields)['models'].rows[0]['success_unlike'] is None
@@ -91,6 +109,10 @@ def test_a_simulated_model_needs_no_prompts_and_no_tokens(tmp_path):
 
 def test_every_table_with_a_published_number_names_what_both_were_measured_with(tmp_path):
     made = tables(tmp_path, method='plan', protocol='ours', reply_tokens=256)
+    tables(tmp_path / 'house', domain='household', method='plan', protocol='ours',
+           reply_tokens=256)
+    made['table1'], *_ = make_tables(gather(tmp_path))
+    assert made['table1'].name == 'table1' and made['table1'].rows
     made |= {f'{name} of ground': table for name, table in tables(tmp_path / 'ground').items()}
     for name, table in made.items():
         for row in table.rows:

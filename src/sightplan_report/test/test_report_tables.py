@@ -812,7 +812,8 @@ def test_real_runs_fill_the_tables(tmp_path):
 
 
 def test_every_table_of_the_data_can_be_made():
-    values = {'split': ['simple', 'hard'], 'predicate': ['on'], 'stage': ['reset'],
+    values = {'split': ['simple', 'hard'], 'domain': ['blocksworld', 'all'],
+              'predicate': ['on'], 'stage': ['reset'],
               'side': ['first', 'second'], 'measure': {'brier_score': 'brier score'}}
     names = [name for name in specifications() if name not in ('shared', 'group')]
     for name in names:

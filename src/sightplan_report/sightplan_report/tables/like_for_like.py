@@ -7,10 +7,11 @@ Else the words about what differs stand in place of the distance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from sightplan.agent import policy_settings
 from sightplan.model import InputError
 from sightplan.runs.published import PublishedConditions
 from sightplan.runs.rules import RULES, of_suite
@@ -138,22 +139,22 @@ def unlike_paper(group: Group, split: str) -> Unlike:
     fixed = _fixed(suite)
     if suite is None or fixed is None:
         return Unlike()
-    short: list[str] = []
-    details: list[str] = []
+    protocols: list[str] = []
+    settings: list[str] = []
+    replies: list[str] = []
     for run in (run for run in group.runs if split in run.splits and not run.imported):
-        settings = list(_other_settings(run, suite, fixed, split))
-        if settings:
+        if other := list(_other_settings(run, suite, fixed, split)):
             name = protocol_of(run.identity)
-            short.append(f'protocol {name}' if name != fixed.protocol else
-                         f'another version of protocol {name}')
+            protocols.append(f'protocol {name}' if name != fixed.protocol else
+                             f'other settings than protocol {name}')
+            settings += other
         prompts, tokens = _prompts(run), run.identity.get(_TOKENS)
         if fixed.prompts and prompts and prompts != "the paper's prompts":
-            short.append(prompts)
+            replies.append(prompts)
         if fixed.reply_tokens and tokens and tokens != fixed.reply_tokens:
-            short.append(f'{tokens} tokens a reply, not {fixed.reply_tokens}')
-        details += settings
-    return Unlike(', '.join(dict.fromkeys(short)), ', '.join(dict.fromkeys([
-        *details, *(text for text in short if not text.startswith('protocol'))])))
+            replies.append(f'{tokens} tokens a reply, not {fixed.reply_tokens}')
+    return Unlike(*(', '.join(dict.fromkeys([*first, *replies]))
+                    for first in (protocols, settings)))
 
 
 def _other_settings(run: RunResults, suite: Suite, fixed: PublishedConditions, split: str,
@@ -173,13 +174,60 @@ def _other_settings(run: RunResults, suite: Suite, fixed: PublishedConditions, s
                 name == 'answers' and not unread):
             continue
         found = _recorded(run, name)
-        if found is not None and found != value and str(found) != str(value):
+        if found is not None and not _equal(found, value):
             yield f'{last} {found} instead of {value}'
+    yield from _settings_of_its_own(run, suite.protocol_settings(
+        fixed.protocol, run.domain, run.method, split))
     for rule in RULES:
         found = run.rules[rule].get(split)
         ruled = of_suite(rule, suite, run.domain, run.method, split, fixed.protocol)
         if found != ruled:
             yield f'{rule} {found} instead of {ruled}'
+
+
+def _settings_of_its_own(run: RunResults, ruled: Collection[str]) -> Iterable[str]:
+    """Yield settings of a run that no protocol asks for, with the default that a paper counts on.
+
+    These are settings of the method and the world, and sampling by the model. Left out is whether
+    the world draws, where no model looks.
+
+    Args:
+        run: the run.
+        ruled: dotted names of what the paper's protocol sets, all of it.
+    """
+    for head, defaults in (('method_options', _method_defaults(run.method)),
+                           ('world_options', _world_defaults(run.domain))):
+        for option, default in defaults.items():
+            name = f'{head}.{option}'
+            found = _recorded(run, name)
+            if name in ruled or found is None or _equal(found, default) or option in (
+                    _TOKENS, _ON_UNPARSED) or (option == 'pictures' and not _reads_prompt(run)):
+                continue
+            yield f'{option} {found} instead of {default}'
+    temperature = (run.identity.get('backend') or {}).get('temperature') or 0
+    if temperature > 0:
+        yield f'temperature {temperature} instead of 0'
+
+
+def _equal(found: Any, wanted: Any) -> bool:
+    """Whether two values are equal, or are written alike."""
+    return bool(found == wanted or str(found) == str(wanted))
+
+
+def _method_defaults(method: str) -> Mapping[str, Any]:
+    """Defaults of a method's settings; empty for one that is not installed."""
+    try:
+        return asdict(policy_settings(method))
+    except InputError:
+        return {}
+
+
+def _world_defaults(domain: str) -> Mapping[str, Any]:
+    """Defaults of the options of a domain's world; empty where it is not installed."""
+    try:
+        return world_defaults(domain)
+    except InputError:
+        return {}
 
 
 def _unparsed(line: Mapping[str, Any]) -> bool:
@@ -198,10 +246,7 @@ def _recorded(run: RunResults, name: str) -> Any:
         return run.identity.get(name)
     found: Mapping[str, Any] = run.identity.get(head.removesuffix('_options')) or {}
     if head == 'world_options' and option not in found:
-        try:
-            return world_defaults(run.domain).get(option)
-        except InputError:  # the domain or its world is not installed
-            return None
+        return _world_defaults(run.domain).get(option)
     return found.get(option)
 
 

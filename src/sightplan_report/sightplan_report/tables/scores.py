@@ -318,7 +318,7 @@ def table1(results: Results) -> Table:
 def _cells_by_domain(row: _Row) -> dict[str, Any]:
     """The cells of ``success`` that are means, for each domain of a combined row and for all."""
     cells = {**row.cells, 'models': len(row.names), 'names': ', '.join(row.names) or None,
-             'unscored': row.unscored,
+             'unscored': row.unscored, **compared(row.parts),
              'splits': ', '.join(dict.fromkeys(split for _, split in row.places))}
     for domain in (*dict.fromkeys(domain for domain, _ in row.places), ALL):
         part = row if domain == ALL else replace(
