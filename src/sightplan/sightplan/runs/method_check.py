@@ -131,9 +131,9 @@ def _check_words(settings: RunSettings, model: Model) -> None:
         remedy = ('leave question_words out' if settings.protocol == OURS else
                   f'use protocol {OURS} instead of {settings.protocol}, which sets it')
         raise InputError(
-            f'{model.name} knows the questions of domain {traits.domain} in the domain\'s own words '
-            f'alone, and question_words={found.question_words} asks in others; choose a backend '
-            f'that reads any question, or {remedy}')
+            f"{model.name} knows the questions of domain {traits.domain} in the domain's own "
+            f'words alone, and question_words={found.question_words} asks in others; choose a '
+            f'backend that reads any question, or {remedy}')
 
 
 def warn_of_learned_problems(settings: RunSettings, pairs: Iterable[tuple[str, Problem]]) -> None:
