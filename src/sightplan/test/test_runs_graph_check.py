@@ -59,10 +59,11 @@ def test_without_a_protocol_the_arguments_are_as_they_were() -> None:
 
 def test_an_argument_that_contradicts_the_protocol_ends_the_command(
         capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(['up', str(GRAPH), 'protocol:=paper', 'domain:=household',
-                 'world_options:=navigation=pddl']) == 2
-    assert "world_options.navigation = 'pddl' contradicts protocol 'paper'" in (
-        capsys.readouterr().err)
+    for argument, said in (
+            ('world_options:=navigation=pddl', "world_options.navigation = 'pddl'"),
+            ('answers:=strict', "answers = 'strict'")):  # also where it is the default
+        assert main(['up', str(GRAPH), 'protocol:=paper', 'domain:=household', argument]) == 2
+        assert f"{said} contradicts protocol 'paper'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(('domain', 'options'), [

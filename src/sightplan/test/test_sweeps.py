@@ -142,6 +142,7 @@ def test_protocols_are_an_axis_and_contradictions_are_named_with_their_cell():
     ours, paper = sweep_of(text).cells
     assert (ours.settings.answers, paper.settings.answers) == ('strict', 'prefix')
     assert paper.settings.protocol == paper.content['protocol'] == 'paper'
+    assert paper.name.startswith('ground-paper-gpt_4.1-simple-')
     assert ours.name != paper.name
     # What is named counts even where it is the default.
     with pytest.raises(InputError, match="cell protocol=paper: answers = 'strict' contradicts"):

@@ -270,7 +270,7 @@ class StepExplained:
         obstacles: what would keep it from being legal besides: each, if all of its literals hold;
             the likeliest ones.
         goal: literals of the goal, likewise.
-        provided: facts about what is out of view that were provided.
+        provided: number of privileged facts that were provided.
         things: what was told apart, in words.
         batches: what was asked.
         believed: whether a belief was recorded since the action before; else nothing is said of

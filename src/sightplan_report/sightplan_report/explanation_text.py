@@ -72,7 +72,7 @@ def _step(step: StepExplained, every: bool) -> Iterator[str]:
     if not step.believed and step.number:
         yield from _pair('believed', 'nothing was recorded since the action before')
     if step.provided:
-        yield from _pair('provided', f'{step.provided} facts about what is out of view')
+        yield from _pair('provided', f'{step.provided} privileged facts')
     yield from _asked(step, every)
     yield from _pair('decided by', step.deciding.text)
     yield from _pair('why', step.why.text)

@@ -65,7 +65,8 @@ def up(arguments: UpArguments) -> Result:
             {'name': a.name, 'type': a.type, 'default': a.default,
              'description': a.description, 'choices': a.allowed}
             for a in graph.arguments]}, DONE
-    values = with_protocol(graph.values(arguments.arguments))
+    values = with_protocol(graph.values(arguments.arguments), [
+        text.partition(':=')[0] for text in arguments.arguments])
     wanted = graph.only(arguments.only) if arguments.only else graph.chosen(values)
     if not arguments.only:  # else arguments of nodes that run elsewhere are not known here
         check_graph_arguments(values)

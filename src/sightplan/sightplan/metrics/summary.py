@@ -60,7 +60,7 @@ def summarise_episodes(lines: _Lines) -> dict[str, Any]:
           each (see ``metrics.failures``), and ``fractions`` of the failed episodes;
         * ``plans``; ``questions``, ``questions_per_episode``, ``unparsed``, ``unknown``;
           ``observations``;
-          ``privileged_facts``, the number of facts about what is out of view that were granted
+          ``privileged_facts``, the number of privileged facts that were granted
           with them, and ``privileged_facts_per_episode``;
         * ``belief_reliability`` (None without probabilities): ``ece`` (expected calibration error)
           and ``interval95`` of the probabilities believed at each step, ``n`` of them;

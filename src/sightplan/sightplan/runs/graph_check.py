@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sightplan.agent import (
@@ -28,13 +28,14 @@ _NEEDED = ('backend', 'domain', 'method', 'method_options', 'world', 'world_opti
 _SIMULATED, _ARM = 'sim_bridge', 'arm'
 
 
-def with_protocol(values: Mapping[str, Any]) -> dict[str, Any]:
+def with_protocol(values: Mapping[str, Any], named: Collection[str] = ()) -> dict[str, Any]:
     """Return the values of a graph's arguments with what the protocol of its run sets.
 
     Each node gets its own settings from the arguments, so that all of them follow the protocol.
 
     Args:
         values: the values of the graph's arguments, by name.
+        named: names of those that a person gave, as far as that is known.
 
     Raises:
         InputError: see ``protocols.apply``.
@@ -47,7 +48,7 @@ def with_protocol(values: Mapping[str, Any]) -> dict[str, Any]:
                for name in OPTIONS if name in values}
     given = RunSettings(**{name: value for name, value in values.items() if name in fields}
                         | options)
-    changed = apply(given)
+    changed = apply(given, named)
     for name in (*FREE, *OPTIONS):
         if (value := getattr(changed, name)) != getattr(given, name):
             found[name] = value if name in FREE else json.dumps(value)

@@ -69,9 +69,11 @@ class RunSettings:
                               'suite grants it to the method; no, where there is no suite)',
                               choices=('suite', 'yes', 'no'))
     privileged: str = param('suite', 'When a method is told true facts about what is out of view: '
-                            'none (never), initial (before its first action), always, or suite '
-                            '(as the suite grants it for the domain; none, where there is no '
-                            'suite)', choices=('suite', *(level.value for level in Privileged)))
+                            'none (never), initial (before its first action), always, reference '
+                            '(always, and to the methods of the ViPlan paper also about what is '
+                            'in view, as its code reads them), or suite (as the suite grants '
+                            'it for the domain; none, where there is no suite)',
+                            choices=('suite', *(level.value for level in Privileged)))
     goal: str = param('suite', 'How a method learns the goal: told, pictured (it is shown a '
                       'picture of it, where the world can draw one), or suite (as the suite shows '
                       'it; told, where there is no suite)', choices=('suite', TOLD, PICTURED))

@@ -53,7 +53,7 @@ from sightplan.runs import (
     specify,
 )
 from sightplan.runs.samples import SamplePlan
-from sightplan.runs.settings import prompts_folder
+from sightplan.runs.settings import OURS, prompts_folder
 from sightplan.runs.suite_finding import sample_suite
 from sightplan.sweeps.exclusions import Exclusions
 from sightplan.vlm.api import backend_content, backend_reads_prompt, backend_settings
@@ -140,7 +140,9 @@ class Cell:
         """Name of the run directory: readable parts, and a hash over what results depend on."""
         s = self.settings
         parts: list[Any] = [s.method, *(f'{key}_{value}' for key, value in sorted(
-            s.method_options.items()) if value != '')]
+            s.method_options.items()) if value != '' and s.protocol == OURS)]
+        if s.protocol != OURS:  # it sets most options of the method
+            parts.append(s.protocol)
         if self.content['backend'] is not None:
             parts.append(_stem(str(s.backend_options.get('table', s.backend))))
         parts += [Path(s.problems).name if s.problems else s.split]
