@@ -107,6 +107,17 @@ def test_a_simulated_model_needs_no_prompts_and_no_tokens(tmp_path):
                                    'unread: wrong, ends the episode')
 
 
+@pytest.mark.parametrize(('name', 'fitted'), [('GPT-4.1', True), ('gpt-4.1@0a1b2c', False)])
+def test_success_that_was_fitted_to_the_papers_has_no_distance_from_it(tmp_path, name, fitted):
+    made = tables(tmp_path, method='plan', model=f'noisy_planner({name}, repeat 0.9, seed 0)',
+                  backend='noisy_planner', prompts=None, reply_tokens=None)
+    words = "rates fitted to the paper's success" if fitted else None
+    for row in made['models'].rows:
+        assert row['paper_success'] is not None and row['success_unlike'] == words
+        assert (row['success_errors'] is None) is fitted
+    assert made['success'].rows[0]['paper_unlike'] == words
+
+
 def test_every_table_with_a_published_number_names_what_both_were_measured_with(tmp_path):
     made = tables(tmp_path, method='plan', protocol='ours', reply_tokens=256)
     tables(tmp_path / 'house', domain='household', method='plan', protocol='ours',

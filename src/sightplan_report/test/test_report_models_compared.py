@@ -157,3 +157,12 @@ def test_the_papers_own_scores_select_the_papers_five_models():
 def test_one_model_is_no_ranking(tmp_path):
     model_runs(tmp_path, 'gpt-4.1', 'ground', (20, 10, 5))
     assert table(tmp_path, 'ranking') == table(tmp_path, 'ranking_agreement') == []
+
+
+def test_a_score_is_over_episodes_although_some_share_a_cluster(tmp_path):
+    for model, method in itertools.product(('gpt-4.1', 'InternVL3-78B'), ('ground', 'plan')):
+        lines = [{**line(n, n == 3, method=method), 'cluster': 'abab'[n] if n < 3 else 'c'}
+                 for n in range(4)]
+        write_run(tmp_path / f'{model}-{method}', lines, method=method,
+                  model=f'{model}@api.openai.com/v1')
+    assert [row['score'] for row in table(tmp_path, 'ranking')] == [.25, .25]

@@ -25,6 +25,8 @@ _ON_UNPARSED, _TOKENS = 'on_unparsed', 'reply_tokens'
 _UNREAD = {'stop': 'ends the episode', 'continue': 'the episode goes on',
            'repeat': 'the last action again'}
 """What becomes of a reply that cannot be read, by the method's setting."""
+_FITTED = "rates fitted to the paper's success"
+"""What stands in place of a distance of a simulated planner, whose success says nothing new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,8 @@ def unlike_paper(group: Group, split: str) -> Unlike:
                              f'other settings than protocol {name}')
             settings += other
         prompts, tokens = _prompts(run), run.identity.get(_TOKENS)
+        if run.backend == 'noisy_planner' and '@' not in run.exact_model:  # no file of a user
+            short.append(_FITTED)
         if fixed.prompts and prompts and prompts != "the paper's prompts":
             replies.append(prompts)
         if fixed.reply_tokens and tokens and tokens != fixed.reply_tokens:

@@ -40,7 +40,8 @@ class _Ranking:
         resampled: (resamples, models, cells).
         paper: (models, cells), NaN where the paper has no number.
         selectable: (models,) whether a model is open, so that it can be selected.
-        problems: number of problems that were resampled, over all domains and splits.
+        clusters: number of clusters (problems, unless some share a world) that were resampled,
+            over all domains and splits.
         left_out: models that lack a cell, or have it twice.
         parts: the groups and splits that the success is of.
     """
@@ -51,7 +52,7 @@ class _Ranking:
     resampled: _Floats
     paper: _Floats
     selectable: NDArray[np.bool_]
-    problems: int
+    clusters: int
     left_out: tuple[str, ...]
     parts: tuple[tuple[Group, str], ...]
 
@@ -81,23 +82,23 @@ def _ranking(results: Results) -> _Ranking | None:
     whole = {model: own for model, own in lines.items() if own is not None}
     if len(whole) < 2 or {cell[0] for cell in cells} != set(_METHODS):
         return None
-    problems = {place: sorted({line['cluster'] for own in whole.values() for cell in cells
+    clusters = {place: sorted({line['cluster'] for own in whole.values() for cell in cells
                                if cell[1:] == place for line in own[cell][1]})
                 for place in dict.fromkeys(cell[1:] for cell in cells)}
     rng = np.random.default_rng(_SEED)
     drawn = {place: _times(rng.integers(len(names), size=(_RESAMPLES, len(names))))
-             for place, names in problems.items()}
-    tables = {cell: np.stack([_by_problem(own[cell][1], problems[cell[1:]])
+             for place, names in clusters.items()}
+    counts = {cell: np.stack([_by_cluster(own[cell][1], clusters[cell[1:]])
                               for own in whole.values()]) for cell in cells}
     paper = np.array([[_paper(own[cell][0], cell[2]) for cell in cells]
                       for own in whole.values()])
     return _Ranking(
         tuple(whole), cells,
-        np.stack([_means(tables[cell], np.ones((1, tables[cell].shape[1])))[0]
+        np.stack([_means(counts[cell], np.ones((1, counts[cell].shape[1])))[0]
                   for cell in cells], axis=1),
-        np.stack([_means(tables[cell], drawn[cell[1:]]) for cell in cells], axis=2),
+        np.stack([_means(counts[cell], drawn[cell[1:]]) for cell in cells], axis=2),
         paper, np.array([_is_open(own[cells[0]][0], model) for model, own in whole.items()]),
-        sum(map(len, problems.values())), tuple(model for model in lines if model not in whole),
+        sum(map(len, clusters.values())), tuple(model for model in lines if model not in whole),
         tuple((own[cell][0], cell[2]) for own in whole.values() for cell in cells))
 
 
@@ -115,24 +116,23 @@ def _lines(groups: Sequence[Group], cells: Sequence[_Cell],
     return found
 
 
-def _by_problem(lines: Sequence[Mapping[str, Any]], problems: Sequence[str]) -> _Floats:
-    """Fraction of solved episodes of each problem, (problems,), NaN for one without episodes."""
+def _by_cluster(lines: Sequence[Mapping[str, Any]], clusters: Sequence[str]) -> _Floats:
+    """Numbers of solved and of all episodes of each cluster, (clusters, 2)."""
     own = grouped(lines, lambda line: line['cluster'])
-    return np.array([np.mean([bool(measures.solved(line)) for line in own[problem]])
-                     if problem in own else np.nan for problem in problems])
+    return np.array([(sum(bool(measures.solved(line)) for line in own.get(name, ())),
+                      len(own.get(name, ()))) for name in clusters], dtype=np.float64)
 
 
 def _times(drawn: NDArray[np.int64]) -> _Floats:
-    """(R, N) how often each of N problems was drawn."""
+    """(R, N) how often each of N clusters was drawn."""
     return np.stack([np.bincount(row, minlength=drawn.shape[1]) for row in drawn]).astype(
         np.float64)
 
 
-def _means(table: _Floats, weights: _Floats) -> _Floats:
-    """(R, models) mean success: ``table`` (models, problems), ``weights`` (R, problems)."""
-    known = ~np.isnan(table)
-    return np.asarray((weights @ np.nan_to_num(table).T)
-                      / np.maximum(weights @ known.T.astype(np.float64), 1.0))
+def _means(counts: _Floats, weights: _Floats) -> _Floats:
+    """(R, models) mean success: ``counts`` (models, clusters, 2), ``weights`` (R, clusters)."""
+    solved, every = (weights @ counts[..., part].T for part in (0, 1))
+    return np.asarray(solved / np.maximum(every, 1.0))
 
 
 def _paper(group: Group, split: str) -> float:
@@ -174,9 +174,9 @@ def spearman(first: _Floats, second: _Floats) -> _Floats:
                                 out=np.full(np.shape(scale), np.nan)))
 
 
-def _interval(resampled: _Floats, problems: int) -> tuple[float | None, float | None]:
+def _interval(resampled: _Floats, clusters: int) -> tuple[float | None, float | None]:
     known = resampled[~np.isnan(resampled)]
-    return percentile_interval(known, problems) if known.size and problems > 1 else (None, None)
+    return percentile_interval(known, clusters) if known.size and clusters > 1 else (None, None)
 
 
 def _rows(found: _Ranking) -> list[dict[str, Any]]:
@@ -193,7 +193,7 @@ def _rows(found: _Ranking) -> list[dict[str, Any]]:
     paper_chosen[known] = share_selected(theirs[known], found.selectable[known])
     rows = []
     for place in np.argsort(-scores, kind='stable'):
-        low, high = _interval(drawn[:, place], found.problems)
+        low, high = _interval(drawn[:, place], found.clusters)
         first, last = np.quantile(resampled_ranks[:, place], (0.025, 0.975))
         rows.append({
             'model': found.models[place], 'open': bool(found.selectable[place]),
@@ -230,11 +230,11 @@ def _agreements(found: _Ranking) -> list[dict[str, Any]]:
     rows = []
     for what, members, (first, firsts), (second, seconds) in pairs:
         value = float(spearman(first, second))
-        low, high = _interval(spearman(firsts, seconds), found.problems)
+        low, high = _interval(spearman(firsts, seconds), found.clusters)
         rows.append({
             'between': what, 'models': len(members), 'correlation': None if np.isnan(value)
             else value, 'correlation_low': low, 'correlation_high': high,
-            'cells': len(found.cells), 'problems': found.problems,
+            'cells': len(found.cells), 'problems': found.clusters,
             'of': '; '.join(' '.join(cell) for cell in found.cells),
             'left_out': ', '.join(found.left_out) or None,
             **(compared(found.parts) if what == _WITH_PAPER else {})})

@@ -50,6 +50,8 @@ _ALIKE = ('domain', 'method', 'backend', 'failure_probability', 'privileged', 'c
 _SETTINGS_OF_DOMAIN = ('constraints',)
 _FIVE = 'mean of five'
 _GOES_ON = 'unread: the episode goes on'
+_THEIR_OWN = "the authors' own episodes"
+"""What stands in place of the distance of imported results."""
 _CLASSES = {'planner_average': (needs_visual_planner, 'methods whose model plans'),
             'grounder_average': (needs_grounder, 'methods whose model answers questions')}
 
@@ -440,6 +442,7 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
     right, right_sem, _ = published(group, split, 'predicate_accuracy')
     goes_on, abstains = _unreadable_note(group, summary), _abstains(unknown)
     unlike, actions = unlike_paper(group, split), summary['actions']
+    own = _THEIR_OWN if group.imported else ''
     return {
         'split': split, **fraction_cells('success', fraction), 'unscored': unscored(lines),
         'accuracy': accuracy['overall'], 'accuracy_sem': accuracy['sem'],
@@ -451,12 +454,12 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
         'actions_n': actions['executed'] + actions['rejected'] + actions['invalid']
         if fraction.n else None,
         'paper_success': theirs, 'paper_success_sem': their_sem,
-        **_distance('success_', [unlike.short, goes_on and _GOES_ON], fraction, theirs,
+        **_distance('success_', [own, unlike.short, goes_on and _GOES_ON], fraction, theirs,
                     their_sem),
         'counted_accuracy': counted.rate, 'counted_accuracy_sem': counted.sem,
         'counted_accuracy_n': asked or None,
         'paper_accuracy': right, 'paper_accuracy_sem': right_sem,
-        **_distance('accuracy_', [unlike.short, abstains and 'answers of "unknown"'], counted,
+        **_distance('accuracy_', [own, unlike.short, abstains and 'answers of "unknown"'], counted,
                     right, right_sem),
         'measured': str(measured(group, split)),
         'paper_measured': published_with(group, split) if theirs is not None or (
