@@ -143,7 +143,7 @@ def unlike_paper(group: Group, split: str) -> Unlike:
         return Unlike()
     protocols: list[str] = []
     settings: list[str] = []
-    replies: list[str] = []
+    others: list[str] = []
     for run in (run for run in group.runs if split in run.splits and not run.imported):
         if other := list(_other_settings(run, suite, fixed, split)):
             name = protocol_of(run.identity)
@@ -152,12 +152,12 @@ def unlike_paper(group: Group, split: str) -> Unlike:
             settings += other
         prompts, tokens = _prompts(run), run.identity.get(_TOKENS)
         if run.backend == 'noisy_planner' and '@' not in run.exact_model:  # no file of a user
-            short.append(_FITTED)
+            others.append(_FITTED)
         if fixed.prompts and prompts and prompts != "the paper's prompts":
-            replies.append(prompts)
+            others.append(prompts)
         if fixed.reply_tokens and tokens and tokens != fixed.reply_tokens:
-            replies.append(f'{tokens} tokens a reply, not {fixed.reply_tokens}')
-    return Unlike(*(', '.join(dict.fromkeys([*first, *replies]))
+            others.append(f'{tokens} tokens a reply, not {fixed.reply_tokens}')
+    return Unlike(*(', '.join(dict.fromkeys([*first, *others]))
                     for first in (protocols, settings)))
 
 
