@@ -104,9 +104,11 @@ class PlannerTable:
                              'own, such as errors: {default: 0.2}')
         splits = methods.get(method, methods.get(DEFAULT))
         if splits is None:
+            others = [model for model, own in bundled().models.items()
+                      if method in own.get(domain, ())]
             raise InputError(f'noisy_planner: no success of {self.name} with method {method!r} '
                              f'was published (with {", ".join(methods)} it was); choose one of '
-                             'these, another model, or a file of your own')
+                             f'these, another model ({", ".join(others)}), or a file of your own')
         return splits.get(split, splits.get(DEFAULT, sum(splits.values()) / len(splits)))
 
 

@@ -218,6 +218,8 @@ def test_an_imported_run_is_not_resumed(runs):
 
 def test_the_last_of_several_files_counts(tmp_path, capsys):
     folder = cases.write_by_hand(tmp_path / 'final')
+    cases.write(folder, 'blocksworld/final_no_cot/predicates/simple/gpt-4.1/.ipynb_checkpoints',
+                {}, 'results_2026-checkpoint.json')  # of no account: a hidden folder
     assert cli.main(['suite', 'viplan', 'import', str(folder), '--out', str(tmp_path / 'r')]) == 0
     out, err = capsys.readouterr()
     assert '6 runs with 13 episodes' in out

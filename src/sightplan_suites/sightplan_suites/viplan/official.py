@@ -21,6 +21,7 @@ from pydantic import BeforeValidator, PlainValidator
 from sightplan.domains import load_domain
 from sightplan.model import Atom, FeedbackStatus, InputError
 from sightplan.model.json_text import load_json
+from sightplan.model.paths import visible_folders
 from sightplan.model.reading import validated
 from sightplan.model.yes_no_text import parse_prefix
 from sightplan.runs.dataset import Skipped, skip
@@ -77,6 +78,8 @@ class OfficialFile:
 def find_files(folder: Path) -> tuple[list[OfficialFile], list[OfficialFile], list[Skipped]]:
     """Find the result files below a folder, which may be any folder of the authors' tree.
 
+    Hidden folders are not looked through.
+
     Returns:
         the file that counts for each model folder (the last one by name); the earlier ones; and
         the files that lie where no result file belongs.
@@ -89,7 +92,8 @@ def find_files(folder: Path) -> tuple[list[OfficialFile], list[OfficialFile], li
     counting: dict[str, OfficialFile] = {}
     earlier: list[OfficialFile] = []
     skipped: list[Skipped] = []
-    for path in sorted(folder.resolve().rglob('results_*.json')):
+    for path in sorted(path for place in visible_folders(folder.resolve())
+                       for path in place.glob('results_*.json')):
         found = _placed(path)
         if found is None:
             skipped.append(skip(str(path), f'lies where no result file belongs; put it at '
