@@ -427,6 +427,23 @@ def pantry_view(problem: Problem, state: State) -> set[str]:
     return {'table', *problem.objects} - hidden
 
 
+AUTHORS_HOME = """
+(define (problem cleaning_out_drawers_0)
+(:domain igibson)
+(:objects
+bowl_1 - movable
+cabinet_1 - container
+sink_1 - object
+)
+(:init
+(inside bowl_1 cabinet_1)
+(not (open cabinet_1))
+)
+(:goal (and (ontop bowl_1 sink_1)))
+)
+"""
+"""A problem of household in the vocabulary of ViPlan's authors."""
+
 TWO_BLOCKS = """
 (define (problem two)
   (:domain blocksworld)

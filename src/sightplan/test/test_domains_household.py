@@ -7,6 +7,7 @@ import shutil
 import pytest
 import yaml
 
+from doubles import AUTHORS_HOME
 from sightplan.domains import Domain, load_domain, read_folder
 from sightplan.model import Action, Atom, DomainError, ProblemError
 from sightplan_suites.viplan.episodes import check
@@ -244,25 +245,8 @@ def test_actions_are_remembered_in_words():
     assert len(set(said.values())) == len(said)
 
 
-THEIRS = """
-(define (problem cleaning_out_drawers_0)
-(:domain igibson)
-(:objects
-bowl_1 - movable
-cabinet_1 - container
-sink_1 - object
-)
-(:init
-(inside bowl_1 cabinet_1)
-(not (open cabinet_1))
-)
-(:goal (and (ontop bowl_1 sink_1)))
-)
-"""
-
-
 def test_problem_files_in_the_papers_vocabulary_load(tmp_path):
-    (tmp_path / 'cleaning_out_drawers_0.pddl').write_text(THEIRS)
+    (tmp_path / 'cleaning_out_drawers_0.pddl').write_text(AUTHORS_HOME)
     problems, errors = read_folder(DOMAIN, tmp_path)
     assert not errors
     own = DOMAIN.split_problems('simple')[0]
@@ -271,7 +255,7 @@ def test_problem_files_in_the_papers_vocabulary_load(tmp_path):
 
 
 def test_the_papers_files_are_known_to_its_suite(tmp_path):
-    (tmp_path / 'cleaning_out_drawers_0.pddl').write_text(THEIRS)
+    (tmp_path / 'cleaning_out_drawers_0.pddl').write_text(AUTHORS_HOME)
     report = check(tmp_path)
     assert (report.counts['problems'], report.skipped) == (1, [])
 
@@ -281,7 +265,7 @@ def test_a_domain_file_in_the_papers_vocabulary_is_taken():
         ' (not (= ?m ?o))', '')
     theirs = load_domain('household', None, text)
     assert theirs.schema.name == 'igibson'
-    problem = theirs.parse_problem(THEIRS, 'x')
+    problem = theirs.parse_problem(AUTHORS_HOME, 'x')
     assert theirs.write_problem(problem).splitlines()[1] == '  (:domain igibson)'
 
 
@@ -291,6 +275,6 @@ def test_a_domain_file_in_the_papers_vocabulary_is_taken():
     ('bowl_1 - movable', 'bowl_1 - thing', ':5: unknown type "thing"'),
     ('(ontop bowl_1 sink_1)', '(sliced bowl_1)', ':13: unknown predicate "sliced"')])
 def test_what_does_not_fit_the_vocabulary_is_refused_with_its_line(old, new, message):
-    assert old in THEIRS
+    assert old in AUTHORS_HOME
     with pytest.raises(ProblemError, match=message):
-        DOMAIN.parse_problem(THEIRS.replace(old, new), 'x', 'theirs.pddl')
+        DOMAIN.parse_problem(AUTHORS_HOME.replace(old, new), 'x', 'theirs.pddl')

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from doubles import AUTHORS_HOME
 from sightplan import cli
 from sightplan.domains import load_domain
 from sightplan.domains.scene_instances import read_instances
@@ -13,21 +14,6 @@ from sightplan.runs import EpisodePlan, RunSettings
 
 BLOCKS, HOME = load_domain('blocksworld'), load_domain('household')
 SPLITS = ('simple', 'medium', 'hard')
-THEIRS = """\
-(define (problem cleaning_out_drawers_0)
-(:domain igibson)
-(:objects
-bowl_1 - movable
-cabinet_1 - container
-sink_1 - object
-)
-(:init
-(inside bowl_1 cabinet_1)
-(not (open cabinet_1))
-)
-(:goal (and (ontop bowl_1 sink_1)))
-)
-"""
 HOMES = ('Beechwood_0_int', 'Rs_int')
 
 
@@ -43,7 +29,7 @@ def release(tmp_path):
         (folder / 'metadata.json').write_text(json.dumps({'problem_0': {'plan_length': 3}}))
         homes = root / 'igibson/problems' / split
         homes.mkdir(parents=True)
-        (homes / f'cleaning_out_drawers_{number}.pddl').write_text(THEIRS)
+        (homes / f'cleaning_out_drawers_{number}.pddl').write_text(AUTHORS_HOME)
     (root / 'blocksworld/domain.pddl').write_text(BLOCKS.pddl)
     (root / 'igibson/domain.pddl').write_text(HOME.pddl)
     return root
@@ -176,6 +162,12 @@ def test_each_instance_has_a_home_of_its_own(release):
     assert len({repr(make_home(problem)) for problem in problems}) == 4
 
 
+def test_metadata_may_begin_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / 'metadata.json'
+    path.write_text(json.dumps({'a.pddl': [['Rs_int', 0]]}), 'utf-8-sig')
+    assert read_instances(path, '', {'': ['a']}) == {'a': [('Rs_int', '0')]}
+
+
 @pytest.mark.parametrize(('data', 'words'), [
     ({'other.pddl': [['Rs_int', 0]]}, ['other.pddl', 'no problem file other.pddl',
                                        'cleaning_out_drawers_0']),
@@ -202,9 +194,10 @@ def test_a_domain_file_may_have_types_that_nothing_is_about(tmp_path):
         'container movable - object', 'container movable - object sliceable cutter - movable')
     theirs = load_domain('household', None, text)
     assert 'sliceable' in theirs.schema.types
-    problem = theirs.parse_problem(THEIRS.replace('bowl_1 - movable', 'bowl_1 - sliceable'), 'x')
+    problem = theirs.parse_problem(
+        AUTHORS_HOME.replace('bowl_1 - movable', 'bowl_1 - sliceable'), 'x')
     assert problem.objects['bowl_1'] == 'movable'
-    assert theirs.parse_problem(THEIRS, 'x').init == problem.init
+    assert theirs.parse_problem(AUTHORS_HOME, 'x').init == problem.init
     between = text.replace('container movable - object sliceable', 'container movable - item item '
                            '- object sliceable')
     assert load_domain('household', None, between).schema.types['movable'] == 'item'

@@ -43,7 +43,7 @@ def read_data(path: Path) -> Any:
         InputError: it cannot be read; names the file.
     """
     try:
-        text = path.read_text('utf-8')
+        text = path.read_text('utf-8-sig')
         return load_json(text) if path.suffix == '.json' else load_yaml(text)
     except OSError as error:
         raise InputError(f'{path}: cannot be read ({error.strerror or error})') from error
