@@ -4,6 +4,7 @@ The arguments and nodes of a graph are those of its file in config/graphs/, whic
 uses, too. A launch file is no module of a package, so it runs this one by its path.
 """
 
+import functools
 import os
 from pathlib import Path
 
@@ -29,7 +30,12 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from sightplan.agent import every_method
 from sightplan.graphs.graph import load_graph
-from sightplan.graphs.up import PARENT_VARIABLE, enclave_arguments, transport_environment
+from sightplan.graphs.up import (
+    PARENT_VARIABLE,
+    describe_exit,
+    enclave_arguments,
+    transport_environment,
+)
 from sightplan.runs.graph_check import check_graph_arguments, with_protocol
 
 CONFIG = Path(get_package_share_directory('sightplan_bringup')) / 'config'
@@ -67,8 +73,9 @@ def declared(argument):
     allowed = None if argument.folders else argument.allowed
     if allowed is not None and default not in allowed:
         allowed = (default, *allowed)  # such as none at all
+    names = f'. One of: {", ".join(argument.allowed)}' if argument.folders else ''
     return DeclareLaunchArgument(argument.name, default_value=default,
-                                 description=argument.description, choices=allowed)
+                                 description=argument.description + names, choices=allowed)
 
 
 def node(spec, types):
@@ -79,7 +86,16 @@ def node(spec, types):
         ros_arguments=enclave_arguments(spec.full_name, os.environ),
         parameters=[parameters] if parameters else None,
         condition=only_for(spec) if spec.only_for else only_if(spec, types),
-        on_exit=Shutdown(reason=f'{spec.full_name} has ended'))
+        on_exit=functools.partial(ended, spec))
+
+
+def ended(spec, event, context):
+    """Stop the other nodes; the launch fails unless the node was the one that ends the graph."""
+    if context.is_shutdown:
+        return None
+    if spec.ends_graph and event.returncode == 0:
+        return Shutdown(reason=f'{spec.full_name} is done')
+    raise RuntimeError(f'{spec.full_name} {describe_exit(event.returncode)}')
 
 
 def only_for(spec):

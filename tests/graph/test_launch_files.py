@@ -137,7 +137,8 @@ def test_the_same_arguments_and_nodes(described, file: Path) -> None:
     assert list(declared) == [argument.name for argument in graph.arguments]
     for argument in graph.arguments:
         given = declared[argument.name]
-        assert given['description'] == argument.description
+        assert given['description'].startswith(argument.description)
+        assert not argument.folders or ', '.join(argument.allowed) in given['description']
         assert argument.read(given['default_value']) == argument.default
         if argument.folders or argument.allowed is None:
             assert given['choices'] is None
@@ -150,7 +151,6 @@ def test_the_same_arguments_and_nodes(described, file: Path) -> None:
         assert (node.named['package'], node.named['executable'], node.named['name']) == (
             spec.package, spec.executable, spec.name)
         assert node.named['namespace'] == (spec.namespace or None)
-        assert type(node.named['on_exit']).__name__ == 'Shutdown'
         given = (node.named['parameters'] or [{}])[0]
         assert given.keys() == spec.parameters.keys()
         for tried in ({}, {name: 'given' for name in values if values[name] == ''},
@@ -168,6 +168,24 @@ def test_the_same_arguments_and_nodes(described, file: Path) -> None:
                 assert given[name].named['value_type'] is type(value)
             else:
                 assert given[name] == value
+
+
+@pytest.mark.parametrize('file', FILES, ids=lambda file: file.name)
+def test_the_first_end_of_a_node_stops_all_and_fails_unless_the_run_is_done(described, file: Path,
+                                                                            ) -> None:
+    graph = load_graph(ROOT / 'config' / 'graphs' / f'{file.name.split(".")[0]}.yaml')
+    runs, stopping = (types.SimpleNamespace(is_shutdown=stops) for stops in (False, True))
+    for node, spec in zip(described(file)['Node'], graph.nodes, strict=True):
+        ended = node.named['on_exit']
+        for code in (0, 1, 2, -9):
+            event = types.SimpleNamespace(returncode=code)
+            assert ended(event, stopping) is None
+            if spec.ends_graph and code == 0:
+                assert type(ended(event, runs)).__name__ == 'Shutdown'
+                continue
+            with pytest.raises(RuntimeError, match=f'{spec.full_name} (ended with exit code {code}'
+                               '|was killed by SIGKILL)'):
+                ended(event, runs)
 
 
 @pytest.mark.parametrize('file', FILES, ids=lambda file: file.name)

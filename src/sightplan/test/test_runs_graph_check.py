@@ -29,6 +29,17 @@ def test_a_model_that_would_see_nothing_is_refused(arguments: tuple[str, ...], s
         check_graph_arguments(load_graph(GRAPH).values(arguments))
 
 
+@pytest.mark.parametrize(('arguments', 'said'), [
+    (('prompts:=/nowhere',), 'prompts: /nowhere: no such folder'),
+    (('prompts:=/nowhere', 'world:=arm_bridge', 'method:=oracle'), '/nowhere: no such folder'),
+    (('problems:=/nowhere',), '/nowhere: '),
+    (('domain_file:=/nowhere.pddl',), '/nowhere.pddl:1: cannot be read'),
+    (('split:=simpel',), "split 'simpel' is unknown in domain blocksworld")])
+def test_what_is_not_there_is_refused(arguments: tuple[str, ...], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        check_graph_arguments(load_graph(GRAPH).values(arguments))
+
+
 @pytest.mark.parametrize('arguments', [
     (), (*TABLETOP, 'execution:=arm'), (*TABLETOP, 'backend:=noisy_oracle'),
     (*TABLETOP, 'method:=oracle'), (*TABLETOP, 'world:=arm_bridge'),

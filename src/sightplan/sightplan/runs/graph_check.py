@@ -14,6 +14,7 @@ from sightplan.agent import (
     policy_settings,
 )
 from sightplan.model.option_pairs import parse_options
+from sightplan.runs.episodes import select_problems
 from sightplan.runs.method_check import check_shown
 from sightplan.runs.protocols import apply
 from sightplan.runs.settings import OURS, RunSettings
@@ -25,6 +26,8 @@ from sightplan.vlm.api import backend_settings
 _NEEDED = ('backend', 'domain', 'method', 'method_options', 'world', 'world_options', 'execution',
            'suite', 'split')
 """Arguments of a graph that runs episodes in a world; other graphs are not checked."""
+_PROBLEMS = ('suite', 'domain', 'split', 'problems', 'domain_file', 'prompts')
+"""Arguments of a graph that say which problems are solved, and with which prompts."""
 _SIMULATED, _ARM = 'sim_bridge', 'arm'
 
 
@@ -66,21 +69,25 @@ def _settings_of(name: str, values: Mapping[str, Any]) -> type | None:
 
 
 def check_graph_arguments(values: Mapping[str, Any]) -> None:
-    """Check that the model of a graph can work from what its simulated world shows.
+    """Check that a graph's problems and prompts are there, and that its model sees enough.
 
-    What only the world itself knows is found out with the first problem.
+    A model that looks at pictures needs a simulated world that shows some. What only the world
+    itself knows is found out with the first problem.
 
     Args:
         values: the values of the graph's arguments, by name.
 
     Raises:
-        InputError: it cannot; names the world's option and what to choose instead.
+        InputError: a file, folder or split that an argument names is not there, or the model
+            would see nothing; names the argument or the world's option, and what to choose.
     """
-    if any(name not in values for name in _NEEDED) or values['world'] != _SIMULATED:
+    if (any(name not in values for name in _NEEDED)
+            or sample_suite(values['suite'], values['split']) is not None):
         return
+    select_problems(RunSettings(**{name: values[name] for name in _PROBLEMS if name in values}))
     method = values['method']
-    if (sample_suite(values['suite'], values['split']) is not None
-            or not (needs_grounder(method) or needs_visual_planner(method))):
+    if values['world'] != _SIMULATED or not (
+            needs_grounder(method) or needs_visual_planner(method)):
         return
     options = parse_options(values['world_options'], 'world_options')
     if values['execution'] == _ARM:
