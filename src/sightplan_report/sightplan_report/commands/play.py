@@ -36,15 +36,15 @@ examples:
   sightplan play --player ann --episodes 10
   sightplan play --player ann --out runs/ann --world-option view=2d
   sightplan play --split tiles --seed 3
-  sightplan play --suite ivispar --problems my_puzzles/ --goal pictured --stop-at-goal yes
+  sightplan play --suite ivispar --problems my_puzzles/
 
 A page in the browser shows the puzzle; hold Ctrl to see the goal. Choose a piece and press an
 arrow key, or type commands: "red cube left, blue sphere up 2". The page is served to this machine
 alone. Results are those of "sightplan run" (run.json, episodes.jsonl, summary.json in --out), with
 the method "human" and the model "human NAME". Ctrl-C ends; the same command with the same --out
-goes on, and begins with the puzzle that was not finished. Problems of your own (--problems) belong
-to no suite unless you name one: --suite ivispar --problems DIR has its measures (distances,
-classes of moves), and --goal pictured --stop-at-goal yes its rules.
+goes on, and begins with the puzzle that was not finished. Puzzles of your own (--problems DIR)
+have iVISPAR's rules (the goal is shown, a puzzle ends at it) and measures with --suite ivispar,
+or if their folder is named like a split (geoms, tiles); otherwise no suite's rules hold.
 """
 
 
