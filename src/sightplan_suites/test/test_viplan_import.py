@@ -236,6 +236,8 @@ def test_the_last_of_several_files_counts(tmp_path, capsys):
      r'initial_state_enum.results.on r,g = .*must be \[answer, truth\]'),
     (('{"a.pddl": {"goal_reached": true, "initial_state_enum": {"results": {"on r,g": '
       '[["yes", 0.9], true]}}}}'), r"the answer is \['yes', 0.9\]; it must be .* or a text"),
+    (('{"a.pddl": {"goal_reached": true, "initial_state_enum": {"results": {"on r,g": [1, true], '
+      '"clear r": [0, true]}}}}'), r"^problem 'a.pddl': [^']*the answer is 1;[^']*answer is 0;"),
     ('{"no_problem": {"a": 1}}', 'holds no problem'),
     (('{"a.pddl": {"goal_reached": true, "initial_state_enum": {"results": {"by r,g": '
       '["yes", true]}}}}'), r"'by r,g' is no atom of blocksworld; write"),

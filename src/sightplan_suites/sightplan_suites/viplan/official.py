@@ -452,7 +452,8 @@ def _entry(kind: Any, value: object, where: str) -> GroundEntry | PlanEntry:
         try:
             entry = validated(kind, value, where)
         except InputError as error:
-            raise InputError(f'{error}; correct it, or copy the file again') from error
+            said = str(error).replace(f'\n{where}: ', '; ')  # the place once, not at each field
+            raise InputError(f'{said}; correct it, or copy the file again') from error
     return entry
 
 
