@@ -76,7 +76,7 @@ from sightplan.runs import (
     why_useless,
 )
 from sightplan.runs.method_check import check_shown, warn_of_learned_problems
-from sightplan.runs.protocols import check_followed
+from sightplan.runs.protocols import apply, check_followed
 from sightplan.runs.settings import OURS
 from sightplan.runs.suite_finding import sample_suite
 from sightplan_arm.config import ROBOT_HASH
@@ -539,7 +539,9 @@ class ExperimentNode(Node):
                                  'both with the same prompts:=')
         if graph[self._world].get('hardware') == names.SIMULATED:
             graph[_HARDWARE] = self._readers[_HARDWARE].read(limit_s, self._cancelled)
+        unasked = apply(settings)  # what no node has for the method, such as how answers are read
         changes: dict[str, Any] = {
+            'answers': unasked.answers, 'planner_search': unasked.planner_search,
             'world_options': world_options(self._world, graph),
             'method_options': parse_options(
                 agent['method_options'], 'method_options of agent',
@@ -560,7 +562,7 @@ class ExperimentNode(Node):
                     f'domain:={settings.domain}, or with a model for any domain')
             model, changes['backend'] = given['model'], given['backend']
             changes['backend_options'] = json.loads(given['backend_settings'])
-            changes['answers'] = given.get('answers', settings.answers)
+            changes['answers'] = given.get('answers', unasked.answers)
         return dataclasses.replace(settings, **changes), model, graph
 
     def _wait_for_viewer(self) -> None:

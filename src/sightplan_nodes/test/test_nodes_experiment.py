@@ -395,23 +395,28 @@ def test_privileged_facts_are_granted_by_the_world(made: Callable, given_: str,
     assert identity['privileged'] == {'simple': expected}
 
 
-def test_a_protocol_is_recorded_where_every_node_follows_it(made: Callable) -> None:
+@pytest.mark.parametrize(('method', 'answers'), [('ground', 'prefix'), ('plan', None)])
+def test_a_protocol_is_recorded_where_every_node_follows_it(made: Callable, method: str,
+                                                            answers: str | None) -> None:
     others = Others()
-    wanted = apply(RunSettings(protocol='paper', backend='noisy_oracle'))
+    wanted = apply(RunSettings(protocol='paper', method=method, backend='scripted'))
     others.agent.set_parameters([Parameter('method_options', value=json.dumps(
         dict(wanted.method_options)))])
-    others.sim.set_parameters([Parameter('world_options', value=json.dumps(
-        {**wanted.world_options}) if wanted.world_options else '')])
+    others.sim.set_parameters([
+        Parameter('camera.width', value=0),
+        Parameter('world_options', value=json.dumps({**wanted.world_options}))])
     others.grounder.set_parameters([Parameter('answers', value=wanted.answers)])
-    with made(others, protocol='paper', episodes=1) as (node, _):
+    with made(others, protocol='paper', method=method, episodes=1) as (node, _):
         assert ended(node) == 0
     identity = json.loads(others.started[0].run_json)['identity']
-    assert identity['protocol'] == 'paper' and identity['answers'] == 'prefix'
+    assert identity['protocol'] == 'paper' and identity['answers'] == answers
     assert identity['method']['on_unparsed'] == 'stop'
 
 
 def test_a_protocol_that_a_node_does_not_follow_is_refused(made: Callable, capsys) -> None:
     others = Others()
+    others.sim.set_parameters([Parameter('camera.width', value=0),
+                               Parameter('world_options', value='')])
     with made(others, protocol='paper') as (node, _):
         assert ended(node) == 2
     assert not others.goals and not others.started

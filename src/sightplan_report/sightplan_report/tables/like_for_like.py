@@ -22,8 +22,7 @@ from sightplan_report.conditions import protocol_of
 from sightplan_report.results import Group, RunResults
 
 _ON_UNPARSED, _TOKENS = 'on_unparsed', 'reply_tokens'
-_UNREAD = {'stop': 'ends the episode', 'continue': 'the episode goes on',
-           'repeat': 'the last action again'}
+_UNREAD = {'stop': 'ends the episode', 'continue': 'the episode goes on'}
 """What becomes of a reply that cannot be read, by the method's setting."""
 _FITTED = "rates fitted to the paper's success"
 """What stands in place of a distance of a simulated planner, whose success says nothing new."""
