@@ -40,8 +40,8 @@ _MEANINGS = {
     'additional_information': 'privileged_facts', 'additional_info': 'privileged_facts',
     'memory': 'memory', 'memory_context': 'memory', 'memory_string': 'memory'}
 """Meanings of the placeholders of text prompts: the names that templates have for them."""
-_NAMES = '|'.join(['image', *_MEANINGS])
-_LOOSE = re.compile(rf'\{{\{{\s*({_NAMES})\s*\}}\}}|\{{\s*({_NAMES})\s*\}}', re.IGNORECASE)
+_KNOWN = '|'.join(['image', *_MEANINGS])
+_LOOSE = re.compile(rf'\{{\{{\s*({_KNOWN})\s*\}}\}}|\{{\s*({_KNOWN})\s*\}}', re.IGNORECASE)
 """Known placeholders as Jinja writes them (``{{ goal }}``), or with spaces in their braces."""
 _NAMELESS = re.compile(r'\{[0-9]*\}')
 _IN = {'questions': ('question', 'memory'), 'planning': ('goal', 'history', 'privileged_facts')}

@@ -27,9 +27,7 @@ def paired(results: Results) -> Table:
     """Every pair of groups that differ in one thing alone, see ``difference``."""
     found: list[dict[str, Any]] = []
     scored = [scored_by_split(group) for group in results.groups]
-    telling = [tuple(filter(None, (words.get('calibrated'), words.get('privileged'))))
-               for words in disambiguated([group_cells(group) for group in results.groups])]
-    sides = zip(results.groups, scored, telling, strict=True)
+    sides = zip(results.groups, scored, _telling(results.groups), strict=True)
     for (first, own, its), (second, other, others) in itertools.combinations(sides, 2):
         compared = difference(first, second)
         if not compared:
@@ -54,6 +52,16 @@ def paired(results: Results) -> Table:
         for cells, p in zip(family, holm([cells['p'] for cells in family]), strict=True):
             cells['p_holm'] = p
     return make('paired', found, side=('first', 'second'))
+
+
+def _telling(groups: Sequence[Group]) -> list[tuple[str, ...]]:
+    """Words, besides names and variants, that tell each group from others of its domain."""
+    found: dict[int, tuple[str, ...]] = {}
+    for places in grouped(range(len(groups)), lambda place: groups[place].domain).values():
+        said = disambiguated([group_cells(groups[place]) for place in places])
+        found |= {place: tuple(filter(None, (words.get('calibrated'), words.get('privileged'))))
+                  for place, words in zip(places, said, strict=True)}
+    return [found[place] for place in range(len(groups))]
 
 
 def difference(first: Group, second: Group) -> str:
