@@ -44,6 +44,8 @@ from sightplan_report.html import jpeg_uri, render, words
 HINT = ('This episode has no bag, so its images, right answers and beliefs are not shown. '
         'To record them: sightplan run --bags failed (or all); graphs of ROS nodes record them '
         'unless bags:= says otherwise.')
+IMPORTED_HINT = ('The results were imported: they have no bag, so images, right answers and '
+                 'beliefs are not known.')
 _WIDTH, _QUALITY = 420, 78
 _FOLD, _MOST_BELIEFS = 8, 12
 _LEAST_CHANGE = 0.05
@@ -174,7 +176,7 @@ class EpisodeView:
 
 def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
          recorded: RecordedEpisode | None = None, model: str = '', warning: str = '',
-         ) -> EpisodeView:
+         hint: str = HINT) -> EpisodeView:
     """Make the view of an episode.
 
     Args:
@@ -184,6 +186,7 @@ def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
         recorded: what its bag tells; None: only what the line has is shown.
         model: name of the model, if another than the line's.
         warning: why there is no ``recorded`` though there is a bag.
+        hint: what is said where there is no bag.
     """
     failure, picture = line['failure'], None
     unmet = [item['literal'] for item in line['goal_unmet']]
@@ -195,7 +198,7 @@ def view(line: Mapping[str, Any], folder: Path, key: str = 'episode',
             picture = Picture(
                 jpeg_uri(small), failure['image_id'], f'the observation that shows it, step '
                 f'{failure["step"]}', *Image.open(io.BytesIO(small)).size)
-        notes = tuple(filter(None, (warning, '' if line.get('bag') and warning else HINT)))
+        notes = tuple(filter(None, (warning, '' if line.get('bag') and warning else hint)))
         goal = unmet
     else:
         steps = _Reader(recorded, line).steps()

@@ -93,13 +93,17 @@ def explain(episode: RecordedEpisode, line: Mapping[str, Any], *, title: str = '
     return _Reader(episode, line, own, live).explanation(title, notes)
 
 
+def _plan_in_words(length: int | None) -> str:
+    return 'a plan' if length is None else f'a plan of {length} actions'
+
+
 def explain_line(line: Mapping[str, Any], notes: Sequence[str] = ()) -> Explanation:
     """Explain an episode of which there is no bag, as far as its results tell."""
     plans, steps = list(line['plans']), []
     for number, entry in enumerate(line['actions']):
         own = [plan for plan in plans if plan['step'] == number]
         text = ('the planner found ' + ', then '.join(
-            f'a plan of {plan["length"]} actions' if plan['status'] == 'solved'
+            _plan_in_words(plan['length']) if plan['status'] == 'solved'
             else f'no plan ({words(plan["status"])})' for plan in own)
             if own else f'the model named it ({words(entry["proposal"])})'
             if entry.get('proposal') else 'no plan was made anew for it')

@@ -198,7 +198,9 @@ def _spread(shelf: Sequence[Chosen]) -> list[Chosen]:
 def _view(one: Chosen, key: str, read: Callable[[Any], Iterable[RecordedEpisode]],
           ) -> episode_page.EpisodeView:
     recorded, warning = episode_page.read_recorded(one.line, one.run.folder, read)
-    return episode_page.view(one.line, one.run.folder, key, recorded, one.group.model, warning)
+    return episode_page.view(
+        one.line, one.run.folder, key, recorded, one.group.model, warning,
+        episode_page.IMPORTED_HINT if one.run.imported else episode_page.HINT)
 
 
 def _episodes(results: Results, chosen: Sequence[Chosen], settings: Settings,

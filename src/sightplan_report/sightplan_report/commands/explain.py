@@ -82,6 +82,7 @@ def add_parser(subparsers: Any) -> None:
 
 def explain(arguments: ExplainArguments) -> Result:
     """Find, explain, print, write."""
+    from sightplan_report.episode_page import IMPORTED_HINT
     from sightplan_report.explaining import NO_BAG, explain_line
     from sightplan_report.explanation_page import page
     from sightplan_report.explanation_text import text_of
@@ -94,7 +95,9 @@ def explain(arguments: ExplainArguments) -> Result:
     episode, why_not = found.read()
     if episode is None:
         assert found.line is not None
-        explained = explain_line(found.line, (why_not or NO_BAG,))
+        imported = found.run is not None and found.run.imported
+        explained = explain_line(found.line, (
+            why_not or (IMPORTED_HINT if imported else NO_BAG),))
     else:
         explained = _explained(found, episode, arguments)
     print(text_of(explained, arguments.all), end='')
