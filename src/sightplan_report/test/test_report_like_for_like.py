@@ -135,6 +135,19 @@ def test_every_table_with_a_published_number_names_what_both_were_measured_with(
     assert '10/20/30 actions, 256 tokens a reply' in row['measured']
 
 
+@pytest.mark.parametrize('protocol', ['ours', 'paper'])
+def test_domains_are_one_row_though_a_protocol_sets_methods_otherwise_in_each(tmp_path, protocol):
+    for method in ('ground', 'plan'):
+        tables(tmp_path / method, method=method, protocol=protocol)
+        tables(tmp_path / f'{method}-house', domain='household', method=method, protocol=protocol)
+    made = {table.name: table for table in make_tables(gather(tmp_path))}
+    assert {row['method'] for row in made['table1'].rows} == {'ground', 'plan'}
+    # What a run sets itself tells its domains apart.
+    tables(tmp_path / 'ground', protocol=protocol, changed={'method': {'reading': True}})
+    made = {table.name: table for table in make_tables(gather(tmp_path))}
+    assert [row['method'] for row in made['table1'].rows] == ['plan']
+
+
 def test_runs_of_two_protocols_are_two_rows_called_by_them(tmp_path):
     tables(tmp_path / 'ours', method='plan', protocol='ours')
     made = tables(tmp_path, method='plan')

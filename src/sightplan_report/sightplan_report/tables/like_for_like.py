@@ -198,7 +198,7 @@ def _settings_of_its_own(run: RunResults, ruled: Collection[str]) -> Iterable[st
         run: the run.
         ruled: dotted names of what the paper's protocol sets, all of it.
     """
-    for head, defaults in (('method_options', _method_defaults(run.method)),
+    for head, defaults in (('method_options', method_defaults(run.method)),
                            ('world_options', _world_defaults(run.domain))):
         for option, default in defaults.items():
             name = f'{head}.{option}'
@@ -217,7 +217,7 @@ def _equal(found: Any, wanted: Any) -> bool:
     return bool(found == wanted or str(found) == str(wanted))
 
 
-def _method_defaults(method: str) -> Mapping[str, Any]:
+def method_defaults(method: str) -> Mapping[str, Any]:
     """Defaults of a method's settings; empty for one that is not installed."""
     try:
         return asdict(policy_settings(method))

@@ -40,6 +40,7 @@ from sightplan_report.tables.common import (
 from sightplan_report.tables.like_for_like import (
     joined,
     measured,
+    method_defaults,
     published_with,
     unlike_paper,
 )
@@ -277,7 +278,7 @@ def _combined_rows(rows: Sequence[_Row]) -> list[_Row]:
         lambda row: (*(row.cells[key] for key in ('method', 'backend', 'failure_probability',
                                                   'calibrated')), _privileged(row),
                      conditions.for_domains(row.condition),
-                     _settings(row, *_SETTINGS_OF_DOMAIN), row.perfect),
+                     _settings(row, *_SETTINGS_OF_DOMAIN, *_set_by_protocol(row)), row.perfect),
         lambda row: (row.named, tuple(field for field in row.condition
                                       if not field[0].endswith('sha256'))))
     merged = []
@@ -285,11 +286,34 @@ def _combined_rows(rows: Sequence[_Row]) -> list[_Row]:
         row = _merged(members, tuple(place for row in members for place in row.places),
                       domain=ALL, privileged=None)
         row = replace(row, rates={pair: row.rates[pair] for pair in row.whole()},
-                      settings=_settings(members[0], *_SETTINGS_OF_DOMAIN),
+                      settings=_settings(members[0], *_SETTINGS_OF_DOMAIN,
+                                         *_set_by_protocol(members[0])),
                       named=frozenset.union(*(row.named for row in members)))
         if row.rates:
             merged.append(row)
     return _distinguished(merged)
+
+
+def _set_by_protocol(row: _Row) -> frozenset[str]:
+    """Names of settings of the method that are as the protocol has them in the row's domain.
+
+    Only what the protocol sets in some domain of the suite counts; where it does not set it, that
+    is the default.
+    """
+    protocol, suite = str(dict(row.condition)['protocol']), row.suite
+    if suite is None or protocol not in suite.protocols:
+        return frozenset()
+    method = row.parts[0][0].method
+    values: dict[str, Any] = {}
+    for domain, rules in suite.domains.items():
+        for name in suite.protocol_settings(protocol, domain, method, rules.splits[0]):
+            head, _, option = name.partition('.')
+            if head == 'method_options':
+                values[option] = method_defaults(method).get(option)
+    values |= {name.partition('.')[2]: value for name, (value, _) in suite.protocol_settings(
+        protocol, row.domain, method, row.places[0][1]).items()}
+    return frozenset(name for name, value in row.settings if name in values
+                     and values[name] == value)
 
 
 def _privileged(row: _Row) -> object:
