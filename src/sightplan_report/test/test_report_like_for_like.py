@@ -133,6 +133,9 @@ def test_every_table_with_a_published_number_names_what_both_were_measured_with(
                 assert '1,024 tokens' in row['paper_measured'], name
     (row,) = (row for row in made['success'].rows if row['method'] == 'plan')
     assert '10/20/30 actions, 256 tokens a reply' in row['measured']
+    assert row['paper_measured'] == (
+        'protocol paper, 10/20/30 actions, 1,024 tokens a reply, its own prompts, '
+        'unread: wrong, ends the episode')
 
 
 @pytest.mark.parametrize('protocol', ['ours', 'paper'])

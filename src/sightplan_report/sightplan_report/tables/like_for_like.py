@@ -105,16 +105,22 @@ def _reads_prompt(run: RunResults) -> bool:
         return True
 
 
-def published_with(group: Group, split: str) -> str:
-    """What the paper's numbers for a split were measured with, in words; '': it is not known."""
+def published_with(*parts: tuple[Group, str]) -> str:
+    """What the paper's numbers for splits of groups were measured with; '': not known."""
+    found = [_published_with(*part) for part in parts]
+    known = [one for one in found if one is not None]
+    return str(joined(known)) if known else ''
+
+
+def _published_with(group: Group, split: str) -> Measured | None:
     suite = group.suite_with(split)
     fixed = _fixed(suite)
     if fixed is None:
-        return ''
+        return None
     budget = of_suite('max_actions', suite, group.domain, group.method, split, fixed.protocol)
-    return str(Measured((fixed.protocol,), (_text(budget),),
-                        (_text(fixed.reply_tokens),) if fixed.reply_tokens else (),
-                        ('its own prompts',) if fixed.prompts else (), (fixed.unread,)))
+    return Measured((fixed.protocol,), (_text(budget),),
+                    (_text(fixed.reply_tokens),) if fixed.reply_tokens else (),
+                    ('its own prompts',) if fixed.prompts else (), (fixed.unread,))
 
 
 def _fixed(suite: Suite | None) -> PublishedConditions | None:

@@ -403,7 +403,7 @@ def compared(parts: Iterable[tuple[Group, str]]) -> dict[str, Any]:
     """What splits of groups were measured with, what the paper's were, and what differs."""
     found = list(parts)
     return {'measured': str(joined(measured(*part) for part in found)),
-            'paper_measured': _each(published_with(*part) for part in found),
+            'paper_measured': published_with(*found) or None,
             'paper_unlike': _each(_unlike_success(*part) for part in found)}
 
 
@@ -486,7 +486,7 @@ def _model_cells(group: Group, split: str) -> dict[str, Any]:
         **_distance('accuracy_', [own, unlike.short, abstains and 'answers of "unknown"'], counted,
                     right, right_sem),
         'measured': str(measured(group, split)),
-        'paper_measured': published_with(group, split) if theirs is not None or (
+        'paper_measured': published_with((group, split)) if theirs is not None or (
             right is not None) else None,
         'paper_source': source, 'exact_model': group.exact_model or None,
         'paper_differs': ', '.join(filter(None, (
@@ -564,7 +564,7 @@ def _predicate_cells(group: Group, split: str, predicate: str, counts: Mapping[s
                              'answers of "unknown"' if counts['unknown'] else ''],
                         counted, theirs, their_sem),
             'measured': str(measured(group, split)),
-            'paper_measured': None if theirs is None else published_with(group, split),
+            'paper_measured': None if theirs is None else published_with((group, split)),
             'paper_source': source}
 
 
