@@ -1,6 +1,8 @@
 """The snippets in docs/ run, and what its pages link to is there."""
 
+import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +44,27 @@ def test_commands_run_one_after_another(name, tmp_path):
                               text=True, check=False, stdin=subprocess.DEVNULL)
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip()
+
+
+SWEEPS = re.findall(r'^sightplan (sweep viplan .*)$',
+                    (DOCS / 'reproduce_viplan.md').read_text(), re.MULTILINE)
+"""Sweeps of the page on ViPlan: they need a server, but for their estimate."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('command', SWEEPS)
+def test_sweeps_of_viplan_are_estimated_without_a_server(command, tmp_path):
+    done = subprocess.run(
+        [sys.executable, '-m', 'sightplan.cli', *shlex.split(command), '--dry-run', '--json'],
+        cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result['episodes'] == (96 if '--episodes 2' in command else 1200)
+
+
+def test_the_page_on_viplan_has_a_trial_and_the_whole():
+    assert [('--episodes' in command, '--protocol' in command) for command in SWEEPS] == [
+        (True, False), (False, True)]
 
 
 @pytest.mark.slow

@@ -116,6 +116,16 @@ def test_domains_and_classes_are_averaged_model_by_model(tmp_path):
     assert len(rows(tmp_path, 'success', domain='all', method=average)) == 1
 
 
+def test_methods_with_limits_of_tokens_of_their_own_have_one_mean(tmp_path):
+    for method, tokens in (('plan', 1024), ('plan_cot', 2048), ('action', 256),
+                           ('action_cot', 1024)):
+        for domain in ('blocksworld', 'household'):
+            model_run(tmp_path / f'{domain}{method}', 'gpt-4.1', (1, 0, 0), method=method,
+                      domain=domain, reply_tokens=tokens)
+    found = [row['method'] for row in rows(tmp_path, 'table1') if 'mean' in row['method']]
+    assert found == ['mean of 4 methods whose model plans']
+
+
 def test_table_1_has_a_row_for_each_method_with_all_domains_beside_the_paper(tmp_path):
     for method, solved in (('ground', (5, 4, 3)), ('plan', (1, 0, 0))):
         model_run(tmp_path / f'b{method}', 'gpt-4.1', solved, method=method)

@@ -49,7 +49,7 @@ class SweepArguments:
         metavar='KEY=VALUE', listed=True)
     episodes: int = option(
         0, 'short for --set episodes=N: so many in each cell, spread over splits, tasks and '
-        'problems, always the same ones (default: as the file says)', low=0)
+        'problems, always the same ones (default: 0, as the file says)', low=0)
     protocol: str = option(
         '', 'short for --set protocol=NAME, the rule set of the suite, such as paper (default: as '
         'the file says)', metavar='NAME')

@@ -218,6 +218,11 @@ def _settings(row: _Row, *left_out: str) -> Fields:
                  if not name.startswith('prompt') and name not in left_out)
 
 
+def _condition(row: _Row) -> Fields:
+    """Condition without the limit of tokens, of which each method has its own."""
+    return tuple(field for field in row.condition if field[0] != 'reply_tokens')
+
+
 def _merged(members: Sequence[_Row], places: tuple[_Place, ...], **cells: Any) -> _Row:
     """One row for the data of several; it keeps the settings and names that they share."""
     first = members[0]
@@ -248,15 +253,19 @@ def _class_rows(rows: Sequence[_Row]) -> list[_Row]:
         for members in _families(
                 mine, lambda row: row.method,
                 lambda row: (*(row.cells[key] for key in _ALIKE if key != 'method'),
-                             row.condition, row.perfect),
-                lambda row: (_settings(row), row.named)):
+                             _condition(row), row.perfect),
+                lambda row: (_settings(row), row.named, row.condition)):
             common = tuple(place for place in members[0].places
                            if all(place in row.places for row in members))
             row = _merged(members, common, method=f'mean of {len(members)} {words}')
             if common:
-                found.append(replace(row, method=name, as_published=row.as_published and all(
-                    method in {member.method for member in members}
-                    for method in members[0].published_methods if _is(belongs, method))))
+                found.append(replace(
+                    row, method=name,
+                    condition=tuple(field for field in row.condition
+                                    if all(field in member.condition for member in members)),
+                    as_published=row.as_published and all(
+                        method in {member.method for member in members}
+                        for method in members[0].published_methods if _is(belongs, method))))
     return _distinguished(found)
 
 
