@@ -587,7 +587,7 @@ class _Reader:
         if missing:
             self.warnings.append(
                 f'{path}: {len(missing)} of {len(cells)} runs of the sweep have not begun: '
-                f'{_shortlist(missing)}; the same "sightplan sweep" makes them')
+                f'{_shortlist(missing)}; the same "sightplan sweep", without --only, makes them')
 
     def _cells(self, index: Path) -> list[dict[str, Any]] | None:
         """Cells of an index, without those in other folders; None if it is damaged."""
