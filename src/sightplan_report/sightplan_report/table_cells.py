@@ -123,8 +123,8 @@ def _everywhere(column: Column, values: Sequence[object]) -> bool:
         return True
     if column.kind == 'count' and (column.key == 'n' or column.key.endswith('_n')):
         return True
-    return values[0] == 0 and (column.kind == 'count'
-                               or column.key.endswith(('_mean', '_median', '_sum')))
+    return values[0] == 0 and column.kind != 'fraction' and (
+        column.kind == 'count' or column.key.endswith(('_mean', '_median', '_sum')))
 
 
 def _digits(table: Table, key: str) -> int:

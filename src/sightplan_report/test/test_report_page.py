@@ -497,6 +497,16 @@ def test_what_is_the_same_in_all_rows_is_said_once():
     assert made.rows[0][1].value == 1.0 and made.rows[0][1].text == '1.00'
 
 
+def test_no_success_at_all_stays_in_the_rows_beside_its_domain():
+    columns = (Column('method', 'method'),
+               Column('household_mean', 'success', 'fraction', 'household'),
+               Column('questions_mean', 'mean', 'number', 'questions'))
+    made = shown(Table('t', 'T', columns, tuple(
+        {'method': method, 'household_mean': 0.0, 'questions_mean': 0.0} for method in 'ab'), ''))
+    assert [head.text for head in made.heads] == ['method', 'success']
+    assert made.same == (('questions', '0.00'),)
+
+
 def test_standard_errors_and_intervals_join_their_number():
     columns = (Column('x', 'x', 'fraction'), Column('x_sem', 'SE', 'fraction'),
                Column('x_low', 'low', 'fraction'), Column('x_high', 'high', 'fraction'),
