@@ -25,7 +25,7 @@ def test_the_document_is_regenerated_from_runs(document, with_pictures, tmp_path
                            backend_options={'table': 'perfect'}, out=str(tmp_path / 'short')),
                world=PictureWorld())
     assert failures_study.main([done['out'], '--out', str(document), '--picture', done['out'],
-                                'problem_01']) == 0
+                                'problem_16']) == 0
     text = (document / 'failures.md').read_text()
     low, high = wilson(2, 2)
     assert text.startswith('by hand\n') and '\nold\n' not in text

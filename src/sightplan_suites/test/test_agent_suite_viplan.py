@@ -202,8 +202,9 @@ def test_household_accuracies_are_there_for_every_model_split_and_predicate():
     for method, models in (('ground', 24), ('ground_cot', 23)):
         cells = {}
         for row in rows:
-            if (row['where']['domain'], row['where']['method']) == ('household', method) and (
-                    row['source'].startswith('tables 10')):
+            where = row['where']
+            if (where.get('domain') == 'household' and where.get('method') == method
+                    and row['source'].startswith('tables 10')):
                 cells.setdefault(row['model'], {}).setdefault(
                     row['where']['split'], {})[row['measure']] = row['value']
         assert len(cells) == models
