@@ -177,6 +177,8 @@ def test_the_name_of_a_cell_depends_on_its_settings_alone():
         """)
     assert two.cells[0].name in {c.name for c in one.cells}
     assert len({c.name for c in one.cells}) == 4
+    far = sweep_of('{base: {domain: household, table: gpt-4.1}, axes: {split: [hard]}}')
+    assert far.cells[0].name.startswith('ground-gpt_4.1-household-hard-')
 
 
 def names_with(**base):

@@ -145,7 +145,9 @@ class Cell:
             parts.append(s.protocol)
         if self.content['backend'] is not None:
             parts.append(_stem(str(s.backend_options.get('table', s.backend))))
-        parts += [Path(s.problems).name if s.problems else s.split]
+        if s.domain != RunSettings().domain:
+            parts.append(s.domain)
+        parts.append(Path(s.problems).name if s.problems else s.split)
         if s.failure_probability:
             parts.append(f'fail{s.failure_probability:g}')
         text = '-'.join(slug(str(part)) for part in parts)[:100]
