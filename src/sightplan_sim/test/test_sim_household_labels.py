@@ -148,11 +148,11 @@ def covered(pixels: np.ndarray, plates: list[Plate]) -> float:
 
 
 def walk(world: HouseholdWorld, problem: Problem) -> Iterator[tuple[str, Observation]]:
-    """The first view, and one beside each thing of which there are several."""
+    """The first view, and views beside two things of which there are several."""
     categories = Counter(map(category_of, problem.objects))
     several = [name for name in problem.objects if categories[category_of(name)] > 1]
     world.reset(episode(problem))
-    for target in ['', *several] if several else []:
+    for target in ['', *several[:2]] if several else []:
         if target:
             world.execute(Action('navigate-to', (target,)))
         yield f'{problem.name}, {target or "start"}', world.observe()
