@@ -466,3 +466,10 @@ def spec_of(problem: Problem | None = None, **values: object) -> EpisodeSpec:
     fields = {'id': f'test/{problem.name}#0', 'problem': problem, 'method': 'ground',
               'split': 'simple', **values}
     return EpisodeSpec(**fields)  # type: ignore[arg-type]
+
+
+def tried_so_far(request: Generate) -> str:
+    """The earlier steps that a planning prompt tells, as it writes them."""
+    text = request.parts[0]
+    assert isinstance(text, str)
+    return text[text.index('# Tried so far\n') + 15:text.index('\n\n# The scene now')]

@@ -15,6 +15,7 @@ from doubles import (
     pantry,
     seer,
     spec_of,
+    tried_so_far,
     two_blocks,
 )
 from sightplan.agent import (
@@ -82,11 +83,6 @@ def replies(*texts):
 def plan(*steps):
     return json.dumps({'plan': [{'action': 'moveblock', 'parameters': list(step)}
                                 for step in steps]})
-
-
-def history(request):
-    text = request.parts[0]
-    return text[text.index('# Tried so far\n') + 15:text.index('\n\n# The scene now')]
 
 
 def steps(events):
@@ -163,7 +159,7 @@ def test_the_next_prompt_tells_what_became_of_each_proposal():
     ended, events, backend = episode(replies(
         plan(['r', 'c2']), plan(['r', 'c2']), 'no idea', '{"plan": [{"action": "fly", '
         '"parameters": {"to": "c2"}}]}', plan(['r', 'c9']), plan()))
-    told = [history(request).splitlines() for request in backend.requests]
+    told = [tried_so_far(request).splitlines() for request in backend.requests]
     assert told[0] == ['Nothing yet.']
     assert [len(lines) for lines in told[1:]] == [1, 2, 3, 4, 5]
     assert told[-1] == [
@@ -180,7 +176,7 @@ def test_the_next_prompt_tells_what_became_of_each_proposal():
 def test_an_action_that_failed_by_chance_is_not_told_apart():
     spec = spec_of(failure_probability=1., max_actions=2)
     _, _, backend = episode(replies(plan(['r', 'c2'])), spec=spec)
-    assert history(backend.requests[1]) == '1. moveblock(r, c2): carried out'
+    assert tried_so_far(backend.requests[1]) == '1. moveblock(r, c2): carried out'
 
 
 def test_an_invalid_proposal_spends_the_budget_and_moves_nothing():
@@ -201,7 +197,7 @@ def test_an_empty_plan_may_be_taken_for_a_mistake():
     ended, _, backend = episode(replies(plan()), spec=spec_of(max_actions=2),
                                 on_empty='continue')
     assert (ended.reason, ended.steps) == (StopReason.BUDGET, 2)
-    assert history(backend.requests[1]) == '1. (no action): the plan was empty'
+    assert tried_so_far(backend.requests[1]) == '1. (no action): the plan was empty'
 
 
 def test_an_episode_that_ends_at_its_goal_does_not_ask_the_model_to_say_so():
@@ -217,7 +213,7 @@ def test_one_policy_serves_many_episodes_from_scratch():
         backend = TalkingBackend(seer(world))
         run_episode(spec_of(id=f'e{number}'), policy, world, None, None, EventList(),
                     world.domain, visual_planner=BackendVisualPlanner(backend))
-        first.append(history(backend.requests[0]))
+        first.append(tried_so_far(backend.requests[0]))
     assert first == ['Nothing yet.'] * 2
 
 

@@ -13,6 +13,7 @@ from doubles import (
     TruthGrounder,
     facts_of,
     spec_of,
+    tried_so_far,
     two_blocks,
 )
 from sightplan.agent import make_policy, method_names, run_episode
@@ -313,11 +314,6 @@ def one(action='moveblock', **parameters):
     return json.dumps({'plan': [{'action': action, 'parameters': parameters}]})
 
 
-def history(request):
-    text = request.parts[0]
-    return json.loads(text[text.index('# Tried so far\n') + 15:text.index('\n\n# The scene now')])
-
-
 class Reporting(MemoryWorld):
     """Says what it did, as blocksworld does with ``failures=reported``."""
 
@@ -333,8 +329,8 @@ def test_the_history_as_json():
     _, events, backend = planned(*replies, history='json')
     move = {'action': 'moveblock', 'parameters': {'block': 'r', 'column': 'c2'}}
     wrong = {'outcome': 'failure', 'info': 'action does not exist'}
-    assert history(backend.requests[0]) == []
-    assert history(backend.requests[-1]) == [
+    assert json.loads(tried_so_far(backend.requests[0])) == []
+    assert json.loads(tried_so_far(backend.requests[-1])) == [
         {**move, 'outcome': 'success', 'info': 'success'},
         {**move, 'outcome': 'failure', 'info': 'not legal'},
         {'action': 'fly', 'parameters': {'to': 'c2'}, **wrong},
@@ -345,7 +341,7 @@ def test_the_history_as_json():
 
 def test_the_history_as_json_says_what_the_world_reports():
     _, _, backend = planned(*[one(block='r', column='c2')] * 2, world=Reporting(), history='json')
-    assert history(backend.requests[1])[0]['info'] == 'moveblock(r, c3)'
+    assert json.loads(tried_so_far(backend.requests[1]))[0]['info'] == 'moveblock(r, c3)'
     _, _, backend = planned(*[one(block='r', column='c2')] * 2, world=Reporting())
     assert 'c3)' not in backend.requests[1].parts[0]
 
@@ -356,7 +352,7 @@ def test_the_history_as_json_in_household():
     world = house_world('cup_1', 'plate_1', 'cabinet_1')
     _, _, backend = planned(*replies, world=world, history='json',
                             spec=spec_of(house(), method='plan', max_actions=5))
-    assert [step['outcome'] for step in history(backend.requests[-1])] == [
+    assert [step['outcome'] for step in json.loads(tried_so_far(backend.requests[-1]))] == [
         'executed', 'parameters incorrectly specified', 'action does not exist',
         'parameters incorrectly specified']
 

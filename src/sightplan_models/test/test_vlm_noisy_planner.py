@@ -50,7 +50,7 @@ def noisy(tmp_path: Path, world: MemoryWorld) -> Iterator[Callable[..., Model]]:
 
 def proposals(model: Model, world: MemoryWorld, count: int, method: str = 'plan',
               episode: str = 'e') -> list[Proposal]:
-    """What it proposes in a state that does not change, in an episode."""
+    """The proposals of a simulated planner in an episode whose state does not change."""
     planner = BackendVisualPlanner(model, world.domain)
     world.episode_id = episode  # a source of truth that knows its episode decides
     planner.start_episode(episode, 'simple')

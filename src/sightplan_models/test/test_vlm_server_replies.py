@@ -155,7 +155,7 @@ LITELLM_END = ("\n\nLiteLLM: model group 'm' failed with the error above. No fal
                'attempted.')
 LITELLM_AWAY = error(500, 'litellm.InternalServerError: InternalServerError: OpenAIException - '
                      f'Connection error.{LITELLM_END}', type='internal_server_error', code='500')
-"""What LiteLLM 1.108.7 replies while the server behind it is down."""
+"""Reply of LiteLLM 1.108.7 while the server behind it is down."""
 
 
 def test_a_server_that_is_down_behind_a_gateway_is_waited_for(make: Any) -> None:

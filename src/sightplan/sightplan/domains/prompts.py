@@ -24,7 +24,7 @@ import pydantic
 from numpy.typing import NDArray
 
 from sightplan.domains.schema import Schema
-from sightplan.domains.text_prompts import CODE_FILE, FillingCode, PromptFolder, PromptOrigin
+from sightplan.domains.text_prompts import CODE_FILE, PromptFolder, PromptOrigin, filling_code
 from sightplan.domains.wording import (
     BY_NAME,
     Names,
@@ -280,8 +280,7 @@ class Prompts:
         self._facts = {True: self._words.facts, False: self._words.negated_facts}
         self._chosen = None if chosen is None else PromptFolder(chosen, folder)
         code = folder / CODE_FILE
-        self._code_files = [code] if code.is_file() else []
-        self._code = read_record(FillingCode, code) if self._code_files else FillingCode()
+        self._code, self._code_files = filling_code(folder)
         check_templates(code, 'questions.words', self._code.questions.words, schema)
         check_names(code, 'planning.untold_if', [
             name for name in [self._code.planning.untold_if] if name], schema.predicates)
@@ -735,7 +734,7 @@ class _Sources:
                       ) -> dict[str, Any]:
         """Return the keys of a text file, those of the general template, and a memory's words."""
         assert self._chosen is not None
-        files += [path, *([self._chosen.code_file] if self._chosen.code_file.is_file() else [])]
+        files += [path, *self._chosen.code_files]
         general = self._merged(_TEMPLATES / f'{"plan" if data["kind"] == "planning" else "ground"}'
                                '.yaml', files)
         memory: dict[str, Any] = {}

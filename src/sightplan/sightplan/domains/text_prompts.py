@@ -45,7 +45,7 @@ _LOOSE = re.compile(rf'\{{\{{\s*({_KNOWN})\s*\}}\}}|\{{\s*({_KNOWN})\s*\}}', re.
 """Known placeholders as Jinja writes them (``{{ goal }}``), or with spaces in their braces."""
 _NAMELESS = re.compile(r'\{[0-9]*\}')
 _IN = {'questions': ('question', 'memory'), 'planning': ('goal', 'history', 'privileged_facts')}
-"""What may stand in a prompt of each kind, besides the image."""
+"""Placeholders that a prompt of each kind may have besides the image, by their meanings."""
 NAMES = tuple(f'{task}{memory}{cot}' for task in ('ground', 'plan', 'action')
               for memory in (('', '_mem') if task == 'ground' else ('',)) for cot in ('', '_cot'))
 """Names of the prompts that a folder of text files may hold."""
@@ -108,6 +108,19 @@ class FillingCode(Record):
     called: tuple[str, ...] = ()
     questions: _Questions = _Questions()
     planning: _Planning = _Planning()
+
+
+def filling_code(domain: Path) -> tuple[FillingCode, list[Path]]:
+    """Read ``text_prompts.yaml`` in the folder of a domain, which need not have one.
+
+    Returns:
+        its content, and the file, or none.
+
+    Raises:
+        DomainError: the file is wrong; names file and key.
+    """
+    file = domain / CODE_FILE
+    return (read_record(FillingCode, file), [file]) if file.is_file() else (FillingCode(), [])
 
 
 @dataclass(frozen=True)
@@ -183,7 +196,7 @@ class PromptFolder:
         folder: the folder.
         origin: its record for the identity of a run.
         code: what the text files leave to code.
-        code_file: the domain's file that says so; need not exist.
+        code_files: the domain's file that says so, if it has one.
 
     Raises:
         InputError: there is no such folder, or it holds no prompts.
@@ -194,9 +207,7 @@ class PromptFolder:
         if not folder.is_dir():
             raise InputError(f'prompts: {folder}: no such folder (give the clone that holds the '
                              'prompt files, or the folder that they lie in)')
-        self.code_file = domain / CODE_FILE
-        self.code = (read_record(FillingCode, self.code_file) if self.code_file.is_file()
-                     else FillingCode())
+        self.code, self.code_files = filling_code(domain)
         called = {domain.name.lower(), *self.code.called}
         every = list(_files(folder))
         self._files = _of_domain(every, called, _other_names(called), folder)

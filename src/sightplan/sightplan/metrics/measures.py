@@ -297,11 +297,11 @@ def _resampled(values: Columns, clusters: Sequence[str], drawn: NDArray[np.int64
     """
     index, count = numbered(clusters)
     parts = np.array_split(drawn, -(-len(drawn) * len(index) // _AT_ONCE))
-    return np.concatenate([statistic(values, _times_drawn(part, count)[:, index].astype(
+    return np.concatenate([statistic(values, times_drawn(part, count)[:, index].astype(
         np.float64)) for part in parts])
 
 
-def _times_drawn(drawn: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+def times_drawn(drawn: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """(R, count) how often each resample consists of each of ``count`` clusters."""
     rows = count * np.arange(len(drawn))[:, None]
     return np.bincount((drawn + rows).ravel(), minlength=count * len(drawn)).reshape(-1, count)

@@ -7,19 +7,18 @@ a suite, that suite's rules for the split hold.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sightplan.domains import Domain, read_folder
+from sightplan.domains.problem_files import named_domain
 from sightplan.domains.scene_instances import METADATA, posed_in, read_instances
 from sightplan.model import InputError, Problem, ProblemError, user_path
 from sightplan.model.paths import visible_folders
 from sightplan.runs.settings import ALL_SPLITS, RunSettings
 from sightplan.runs.suite_finding import load_suite, suite_for
 
-_DOMAIN = re.compile(rb'\(\s*:domain\s+([^\s()]+)', re.IGNORECASE)
 _MOST_FOLDERS = 10_000
 _MOST_HEAD = 1 << 16
 
@@ -166,10 +165,10 @@ def _is_of(file: Path, domain: Domain) -> bool:
         return True
     try:
         with file.open('rb') as opened:
-            match = _DOMAIN.search(opened.read(_MOST_HEAD))
+            head = opened.read(_MOST_HEAD).decode('utf-8', 'replace')
     except OSError:
         return False
-    return match is not None and match[1].decode('utf-8', 'replace').lower() in domain.names
+    return named_domain(head) in domain.names
 
 
 def _split_told(folder: Path, root: Path, domain: Domain) -> str:

@@ -1,4 +1,4 @@
-"""What asking for a chain of thought changes: the ViPlan paper's table 3."""
+"""Success with and without a chain of thought: the ViPlan paper's table 3."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from sightplan_report.results import Group, RunResults
 
 _ON_UNPARSED, _TOKENS = 'on_unparsed', 'reply_tokens'
 _UNREAD = {'stop': 'ends the episode', 'continue': 'the episode goes on'}
-"""What becomes of a reply that cannot be read, by the method's setting."""
+"""Consequences of a reply that cannot be read, by the method's setting ``on_unparsed``."""
 _FITTED = "rates fitted to the paper's success"
 """What stands in place of a distance of a simulated planner, whose success says nothing new."""
 
@@ -47,7 +47,7 @@ class Measured:
     unread: tuple[str, ...]
 
     def __str__(self) -> str:
-        """All of it in words."""
+        """Return protocol, budgets, prompts and fate of unread replies in words."""
         said = [f'protocol {"/".join(self.protocol)}', f'{"/".join(self.actions)} actions']
         if self.tokens:
             said.append(f'{"/".join(self.tokens)} tokens a reply')
@@ -59,7 +59,7 @@ class Measured:
 
 
 def measured(group: Group, split: str) -> Measured:
-    """What a split's episodes of a group were measured with."""
+    """Return protocol, budgets, prompts and fate of unread replies of a split of a group."""
     return joined(_measured(run, split) for run in group.runs if split in run.splits)
 
 

@@ -86,7 +86,8 @@ def _ranking(results: Results) -> _Ranking | None:
                                if cell[1:] == place for line in own[cell][1]})
                 for place in dict.fromkeys(cell[1:] for cell in cells)}
     rng = np.random.default_rng(_SEED)
-    drawn = {place: _times(rng.integers(len(names), size=(_RESAMPLES, len(names))))
+    drawn = {place: measures.times_drawn(rng.integers(
+        len(names), size=(_RESAMPLES, len(names))), len(names)).astype(np.float64)
              for place, names in clusters.items()}
     counts = {cell: np.stack([_by_cluster(own[cell][1], clusters[cell[1:]])
                               for own in whole.values()]) for cell in cells}
@@ -121,12 +122,6 @@ def _by_cluster(lines: Sequence[Mapping[str, Any]], clusters: Sequence[str]) -> 
     own = grouped(lines, lambda line: line['cluster'])
     return np.array([(sum(bool(measures.solved(line)) for line in own.get(name, ())),
                       len(own.get(name, ()))) for name in clusters], dtype=np.float64)
-
-
-def _times(drawn: NDArray[np.int64]) -> _Floats:
-    """(R, N) how often each of N clusters was drawn."""
-    return np.stack([np.bincount(row, minlength=drawn.shape[1]) for row in drawn]).astype(
-        np.float64)
 
 
 def _means(counts: _Floats, weights: _Floats) -> _Floats:

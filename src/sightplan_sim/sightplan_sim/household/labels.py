@@ -64,9 +64,8 @@ def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox],
     if not boxes:
         return out
     height, width = rgb.shape[:2]
-    things = [_Thing(outline, width, height)
-              for outline in (*(box.outline for box in boxes), *others)]
-    plates = place_plates(boxes, others, width, height)
+    things = _things(boxes, others, width, height)
+    plates = _plates(boxes, things, width, height)
     inks = [INKS[_turn(box.name) % len(INKS)] for box in boxes]
     thick = max(1, round(height / 240))
     for thing, plate, ink in zip(things, plates, inks, strict=False):
@@ -93,8 +92,18 @@ def place_plates(boxes: Sequence[LabelledBox], others: Sequence[Floats], width: 
         width: of the picture [px].
         height: of the picture [px].
     """
-    things = [_Thing(outline, width, height)
-              for outline in (*(box.outline for box in boxes), *others)]
+    return _plates(boxes, _things(boxes, others, width, height), width, height)
+
+
+def _things(boxes: Sequence[LabelledBox], others: Sequence[Floats], width: int, height: int,
+            ) -> list[_Thing]:
+    """Everything in view: what is named, in its order, and then the others."""
+    return [_Thing(outline, width, height)
+            for outline in (*(box.outline for box in boxes), *others)]
+
+
+def _plates(boxes: Sequence[LabelledBox], things: Sequence[_Thing], width: int, height: int,
+            ) -> list[Plate]:
     plates: list[Plate] = []
     tall = max(13, round(height * _HEIGHT))
     for box, thing in zip(boxes, things, strict=False):
@@ -155,8 +164,7 @@ class _Thing:
 
 
 def _place(wide: int, tall: int, area: tuple[float, ...], things: Sequence[_Thing],
-           taken: Sequence[Plate], width: int, height: int,
-           ) -> Plate:
+           taken: Sequence[Plate], width: int, height: int) -> Plate:
     """The best place for a plate: near its object, on no plate, on few objects."""
     xs = np.unique(np.clip([*range(0, width, _STEP), area[0], (area[0] + area[2] - wide) / 2],
                            0, max(0, width - wide)).astype(int))
@@ -181,8 +189,7 @@ def _place(wide: int, tall: int, area: tuple[float, ...], things: Sequence[_Thin
     return left, top, left + wide, top + tall
 
 
-def _overlap(x: Ints, y: Ints, wide: int, tall: int,
-             area: tuple[float, ...]) -> Floats:
+def _overlap(x: Ints, y: Ints, wide: int, tall: int, area: tuple[float, ...]) -> Floats:
     """Area that rectangles at x, y share with another [px^2]."""
     across = np.minimum(x + wide, area[2]) - np.maximum(x, area[0])
     along = np.minimum(y + tall, area[3]) - np.maximum(y, area[1])

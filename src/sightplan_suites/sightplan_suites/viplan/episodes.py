@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from sightplan.domains import Domain, load_domain, read_folder
+from sightplan.domains.problem_files import named_domain
 from sightplan.model import InputError, Problem
 from sightplan.planning.splits import draw_split
 from sightplan.planning.symbolic import FastDownwardPlanner
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_finding import load_suite
 from sightplan.runs.suite_parts import CheckReport
-
-_DOMAIN = re.compile(r'\(\s*:domain\s+([^\s()]+)', re.IGNORECASE)
 
 
 def check(data: Path) -> CheckReport:
@@ -99,10 +97,8 @@ def _read(folder: Path) -> tuple[Domain | None, list[Problem], list[dict[str, st
     """
     ours = {theirs: name for name in _suite().domains
             for theirs in sorted(load_domain(name).names)}
-    named = {}
-    for path in sorted(folder.glob('*.pddl')):
-        match = _DOMAIN.search(path.read_text('utf-8', 'replace'))
-        named[path] = match.group(1).lower() if match else ''
+    named = {path: named_domain(path.read_text('utf-8', 'replace'))
+             for path in sorted(folder.glob('*.pddl'))}
     name = next((ours[theirs] for theirs in named.values() if theirs in ours), None)
     if name is None:
         return None, [], [{'file': str(path), 'reason': f'its domain {theirs!r} is none of '
