@@ -16,20 +16,11 @@ from launch.actions import (
     SetEnvironmentVariable,
     Shutdown,
 )
-from launch.conditions import IfCondition
-from launch.frontend.parse_substitution import parse_substitution
-from launch.substitutions import (
-    AndSubstitution,
-    EqualsSubstitution,
-    LaunchConfiguration,
-    NotEqualsSubstitution,
-    PythonExpression,
-)
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from sightplan.agent import every_method
 from sightplan.graphs.graph import load_graph
+from sightplan.graphs.placing import with_actions
 from sightplan.graphs.up import (
     PARENT_VARIABLE,
     describe_exit,
@@ -44,26 +35,13 @@ CONFIG = Path(get_package_share_directory('sightplan_bringup')) / 'config'
 def describe(name):
     """The launch description of a graph."""
     graph = load_graph(CONFIG / 'graphs' / f'{name}.yaml')
-    types = {f'$(var {argument.name})': argument.kind for argument in graph.arguments}
     return LaunchDescription([
         *(SetEnvironmentVariable(name, value)
           for name, value in transport_environment(os.environ).items()),
         SetEnvironmentVariable(PARENT_VARIABLE, str(os.getpid())),
         *(declared(argument) for argument in graph.arguments),
-        OpaqueFunction(function=check, args=[graph]),
-        *(node(spec, types) for spec in graph.nodes),
+        OpaqueFunction(function=nodes, args=[graph]),
     ])
-
-
-def check(context, graph):
-    """Put in what the protocol sets; refuse arguments with which the nodes could not work."""
-    given = graph.values([
-        f'{argument.name}:={context.launch_configurations[argument.name]}'
-        for argument in graph.arguments])
-    values = with_protocol(given)
-    context.launch_configurations.update({
-        name: str(value) for name, value in values.items() if value != given[name]})
-    check_graph_arguments(values)
 
 
 def declared(argument):
@@ -78,15 +56,32 @@ def declared(argument):
                                  description=argument.description + names, choices=allowed)
 
 
-def node(spec, types):
-    parameters = {name: parameter(value, types) for name, value in spec.parameters.items()}
+def nodes(context, graph):
+    """The nodes that the arguments ask for, unless they could not work with these.
+
+    A namespace that a launch file around this one has pushed goes before that of the arguments.
+    """
+    configured = context.launch_configurations
+    values = with_protocol(graph.values([
+        f'{argument.name}:={configured[argument.name]}' for argument in graph.arguments]))
+    check_graph_arguments(values)
+    wanted = graph.chosen(values, outside=configured.get('ros_namespace', ''))
+    return [node(spec, values) for spec in wanted.nodes]
+
+
+def node(spec, values):
+    parameters = {name: parameter(value) for name, value in spec.resolved(values).items()}
     return Node(
         package=spec.package, executable=spec.executable, name=spec.name,
-        namespace=spec.namespace or None, output='screen',
+        namespace=f'/{spec.namespace}' if spec.namespace else None, output='screen',
         ros_arguments=enclave_arguments(spec.full_name, os.environ),
         parameters=[parameters] if parameters else None,
-        condition=only_for(spec) if spec.only_for else only_if(spec, types),
+        remappings=with_actions(spec.remap.items()),
         on_exit=functools.partial(ended, spec))
+
+
+def parameter(value):
+    return ParameterValue(value, value_type=str) if isinstance(value, str) else value
 
 
 def ended(spec, event, context):
@@ -96,35 +91,3 @@ def ended(spec, event, context):
     if spec.ends_graph and event.returncode == 0:
         return Shutdown(reason=f'{spec.full_name} is done')
     raise RuntimeError(f'{spec.full_name} {describe_exit(event.returncode)}')
-
-
-def only_for(spec):
-    """The chosen method is one of those that need the node."""
-    methods = [name for name in every_method() if spec.wanted_by(name)]
-    return IfCondition(PythonExpression(
-        [repr(methods), ".count('", LaunchConfiguration('method'), "') > 0"]))
-
-
-def only_if(spec, types):
-    """All conditions for the node hold."""
-    if not spec.only_if:
-        return None
-    all_hold, *others = [holds(condition, types) for condition in spec.only_if]
-    for other in others:
-        all_hold = AndSubstitution(all_hold, other)
-    return IfCondition(all_hold)
-
-
-def holds(condition, types):
-    """A condition in launch's words."""
-    given = LaunchConfiguration(condition.argument)
-    if condition.value is not None:
-        return EqualsSubstitution(given, condition.value)
-    return (given if types[f'$(var {condition.argument})'] is bool
-            else NotEqualsSubstitution(given, ''))
-
-
-def parameter(value, types):
-    if not isinstance(value, str):
-        return value
-    return ParameterValue(parse_substitution(value), value_type=types.get(value, str))

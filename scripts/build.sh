@@ -26,6 +26,7 @@ fi
 SIGHTPLAN_UNDERLAY_ONLY=1
 # shellcheck source=scripts/env.sh
 . scripts/env.sh
-exec "$python" .venv/bin/colcon build --base-paths src --symlink-install --cmake-args \
+# What the Python index lacks of ROS 2's messages is built, too.
+exec "$python" .venv/bin/colcon build --base-paths src scripts/ros_messages --symlink-install --cmake-args \
   "-DCMAKE_PROJECT_INCLUDE=$SIGHTPLAN_ROOT/scripts/pip_ros_fix.cmake" \
   "-DPython3_EXECUTABLE=$python" "$@"

@@ -125,6 +125,6 @@ cat > "$venv/bin/sightplan" <<END
 # The sightplan command; needs nothing sourced. Written by scripts/venv.sh.
 SIGHTPLAN_ROOT='$root'
 . "\$SIGHTPLAN_ROOT/scripts/env.sh" || exit 2
-exec "\$SIGHTPLAN_ROOT/.venv/bin/python" -P -m sightplan.cli "\$@"
+exec "\$SIGHTPLAN_ROOT/.venv/bin/python" -P -m sightplan "\$@"
 END
 chmod +x "$venv/bin/sightplan"

@@ -144,6 +144,7 @@ def measure(horizon: str, seeds: Sequence[int], hit: float, out: Path) -> None:
                 continue
             case, = cases(horizon, 1, seed)
             problem = source.problem(domain, seed, horizon)
+            assert problem is not None, 'an explicit instruction has one goal'
             for way in WAYS:
                 if (seed, way) in done:
                     continue

@@ -3,6 +3,7 @@
 Use::
 
     python studies/grounded_plan_study.py compare --out studies/data/grounded_plan/compare.json
+    python studies/grounded_plan_study.py baselines DATA ... --out FILE.json
     python studies/grounded_plan_study.py tables [RUNS ...]
 
 ``compare`` asks what knowing instances is worth where the eyes are equally bad. The planner of
@@ -18,6 +19,7 @@ many as the instruction says, and plans.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import re
@@ -33,7 +35,12 @@ import numpy as np
 
 from sightplan.agent.grounded_plans import grounded_steps
 from sightplan.domains import load_domain
-from sightplan.grounding.instructions import instances_of, read_instruction, resolve
+from sightplan.grounding.instructions import (
+    UnreadError,
+    instances_of,
+    read_instruction,
+    resolve,
+)
 from sightplan.metrics import wilson
 from sightplan.metrics.paired import mcnemar_exact
 from sightplan.model import (
@@ -54,8 +61,11 @@ from sightplan.runs import load_suite
 from sightplan_models._hashed_draws import uniform
 from sightplan_models.noisy_locator import Backend, Settings
 from sightplan_sim.tabletop.grounded_scenes import make_source, true_thing
+from sightplan_sim.tabletop.intentions import intentions
 from sightplan_sim.tabletop.meanings import Choice
-from sightplan_suites.grounded_plan.scoring import Score, score_plan
+from sightplan_suites.grounded_plan.coordinates import box_region
+from sightplan_suites.grounded_plan.records import INSTRUCTION_KINDS, Item, read_records
+from sightplan_suites.grounded_plan.scoring import Score, best_score, score_plan
 from study_document import DATA, STUDIES, commit, rewrite, store
 
 DOCUMENT = 'grounded_plan.md'
@@ -252,6 +262,153 @@ def compare(count: int, seed: int) -> dict[str, Any]:
             'repeat': REPEAT, 'confusable': CONFUSABLE, 'cells': cells}
 
 
+# ------------------------------------------------------------------------- without understanding
+
+NOUNS = {'knives': 'knife', 'toys': 'ball', 'toy': 'ball', 'food': ('apple', 'banana'),
+         'fruit': ('apple', 'banana'), 'cutlery': ('fork', 'knife', 'spoon'),
+         'silverware': ('fork', 'knife', 'spoon'), 'tools': ('hammer', 'screwdriver'),
+         'tool': ('hammer', 'screwdriver')}
+"""Words for things besides their categories and regular plurals."""
+HOLDERS = ('tray', 'crate', 'bowl', 'plate')
+DRAWER_WORDS = {'upper': 'drawer 1', 'top': 'drawer 1', 'high': 'drawer 1', 'lower': 'drawer 2',
+                'bottom': 'drawer 2', 'low': 'drawer 2'}
+CUPBOARD_WORDS = frozenset(
+    ('drawer', 'cabinet', 'open', 'close', 'shut', 'hide', 'sight', 'compartment', 'front'))
+
+
+def keyword_steps(item: Item) -> list[GroundedStep]:
+    """Plan of a reader of keywords with perfect eyes.
+
+    Everything is moved whose category is named, to the place that is named, else to a drawer where
+    a word speaks of the cabinet, else to the first tray, crate, bowl or plate that there is.
+    """
+    words = re.findall(r'[a-z]+', item.task.instruction.lower())
+    kinds: set[str] = set()
+    for word in words:
+        meant = NOUNS.get(word, (word, word.removesuffix('s'), word.removesuffix('es')))
+        kinds |= {meant} if isinstance(meant, str) else set(meant)
+    boxes = {name: box_region(box) for name, box in item.things}
+    drawers = [name for name in boxes if name.startswith('drawer')]
+    named = [name for name in boxes if _kind_of(name) in kinds]
+    places = [name for kind in HOLDERS for name in boxes if _kind_of(name) == kind]
+    place = next((name for name in named if name in places), '')
+    if not place and drawers and CUPBOARD_WORDS & set(words):
+        place = next((DRAWER_WORDS[word] for word in words if word in DRAWER_WORDS), drawers[0])
+    place = place or next(iter(places), '')
+    moved = [name for name in named if name not in (*places, *drawers) and 'cabinet' not in name]
+    steps: list[GroundedStep] = []
+    if place in drawers:
+        steps.append(GroundedStep('open', place, boxes[place]))
+    if place:
+        for name in moved:
+            steps += [GroundedStep(Primitive.GRASP, name, boxes[name]), GroundedStep(
+                Primitive.PLACE, place, Region(Form.POINT, (boxes[place].centre,)))]
+    if place in drawers and moved:
+        steps.append(GroundedStep('close', place, boxes[place]))
+    return steps
+
+
+def blind_steps(item: Item, usual: Mapping[str, Region]) -> list[GroundedStep]:
+    """The true plan, each thing where things of its kind are on the mean of other tables."""
+    steps: list[GroundedStep] = []
+    for unit in (unit for block in item.task.blocks for unit in block.units):
+        box = usual[_kind_of(unit.target)]
+        if unit.kind is UnitKind.PICK_PLACE:
+            there = usual[_kind_of(unit.destination)].centre
+            steps += [GroundedStep(Primitive.GRASP, unit.target, box), GroundedStep(
+                Primitive.PLACE, unit.destination, Region(Form.POINT, (there,)))]
+        else:
+            steps.append(GroundedStep(unit.kind.value, unit.target, box))
+    return steps
+
+
+def _kind_of(name: str) -> str:
+    """Category of a thing by its name in the scene; drawers are kinds of their own."""
+    return name if name.startswith('drawer') else name.rpartition(' ')[0]
+
+
+def _usual(items: Iterable[Item]) -> dict[str, Region]:
+    """Mean box of each kind of thing."""
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for item in items:
+        for name, box in item.things:
+            found.setdefault(_kind_of(name), []).append(box)
+    return {kind: box_region(tuple(np.mean(boxes, axis=0).tolist()))
+            for kind, boxes in found.items()}
+
+
+def baselines(folders: Sequence[Path]) -> dict[str, Any]:
+    """Scores of the oracle, of keywords and of a blind planner, by horizon and instruction."""
+    cells = []
+    for folder in folders:
+        data = read_records(folder, pictures=False)
+        scenes = {item.scene: item for item in data.items}
+        for kind in INSTRUCTION_KINDS:
+            items = [item for item in data.items if item.kind == kind]
+            scores: dict[str, list[Score]] = {'oracle': [], 'keywords': [], 'blind': []}
+            for item in items:
+                others = _usual(one for name, one in scenes.items() if name != item.scene)
+                own = {'oracle': _oracle_steps(item), 'keywords': keyword_steps(item),
+                       'blind': blind_steps(item, others)}
+                for way, steps in own.items():
+                    scores[way].append(best_score(item.task.plans, steps))
+            said = [len(item.task.instruction.split()) for item in items]
+            for way, some in scores.items():
+                cells.append({
+                    'horizon': items[0].horizon, 'instruction': kind, 'way': way, 'n': len(some),
+                    'solved': sum(_right(some)), 'arr': float(np.mean([one.arr for one in some])),
+                    'words': [min(said), float(np.mean(said)), max(said)]})
+    return {'commit': commit(), 'cells': cells, 'wordings': {
+        'tuning': readable(held_out=False), 'held_out': readable(held_out=True)}}
+
+
+def readable(held_out: bool) -> list[int]:
+    """Numbers of wordings of intentions that the reader does not refuse, and of all."""
+    catalogue = intentions()
+    texts = [text.format(**{'into': 'onto the tray', 'in': 'on the tray', 'like': 'the sky'})
+             for name in catalogue.kinds for text in catalogue.wordings(name, held_out)]
+    read = 0
+    for text in texts:
+        with contextlib.suppress(UnreadError):
+            read_instruction(text)
+            read += 1
+    return [read, len(texts)]
+
+
+def _oracle_steps(item: Item) -> list[GroundedStep]:
+    steps: list[GroundedStep] = []
+    for unit in (unit for block in item.task.blocks for unit in block.units):
+        if unit.place is not None:
+            steps += [GroundedStep(Primitive.GRASP, unit.target, unit.region), GroundedStep(
+                Primitive.PLACE, unit.destination, Region(Form.POINT, (unit.place.centre,)))]
+        else:
+            steps.append(GroundedStep(unit.kind.value, unit.target, unit.region))
+    return steps
+
+
+def of_baselines(measured: Mapping[str, Any]) -> str:
+    """The table of ``baselines``."""
+    heads = ('horizon', 'instructions', 'words: least, mean, most', 'n', 'oracle', 'keywords',
+             'blind')
+    rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']
+    parts: dict[tuple[str, str], dict[str, Any]] = {}
+    for cell in measured['cells']:
+        parts.setdefault((cell['horizon'], cell['instruction']), {})[cell['way']] = cell
+    for (horizon, kind), ways in parts.items():
+        least, mean, most = ways['oracle']['words']
+        values = []
+        for way in ('oracle', 'keywords', 'blind'):
+            low, high = wilson(ways[way]['solved'], ways[way]['n'])
+            values.append(f'{ways[way]["solved"] / ways[way]["n"]:.3f} ({low:.3f}-{high:.3f})')
+        rows.append(f'| {horizon} | {kind} | {least}, {mean:.1f}, {most} '
+                    f'| {ways["oracle"]["n"]} | {" | ".join(values)} |')
+    tuning, held_out = (measured['wordings'][name] for name in ('tuning', 'held_out'))
+    return '\n'.join([
+        *rows, '', (f'TSR with its interval; commit {measured["commit"]}. The reader of words '
+                   f'reads {tuning[0]} of the {tuning[1]} wordings of intentions for tuning, and '
+                   f'{held_out[0]} of the {held_out[1]} held-out ones; it refuses the others.')])
+
+
 def _right(scores: Iterable[Score | None]) -> list[bool]:
     return [score is not None and score.tsr == 1 for score in scores]
 
@@ -435,6 +592,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     part.add_argument('--count', type=int, default=200, help='tasks a horizon (default: 200)')
     part.add_argument('--seed', type=int, default=50_000, help='first scene (default: 50000)')
     part.add_argument('--out', type=Path, required=True, metavar='FILE.json')
+    part = parts.add_parser('baselines', help='oracle, keywords and a blind planner')
+    part.add_argument('data', nargs='+', type=Path,
+                      help='folders of "sightplan suite grounded_plan make", one a horizon')
+    part.add_argument('--out', type=Path, required=True, metavar='FILE.json')
     part = parts.add_parser('tables', help='rewrite the page by studies/data/grounded_plan')
     part.add_argument('runs', nargs='*', type=Path,
                       help='run directories of the suite: their scores are kept there')
@@ -447,13 +608,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.out.parent.mkdir(parents=True, exist_ok=True)
             store(arguments.out, compare(arguments.count, arguments.seed))
             return 0
+        if arguments.what == 'baselines':
+            store(arguments.out, baselines(arguments.data))
+            return 0
         folder = DATA / 'grounded_plan'
         for run in arguments.runs:
             keep(run, folder / 'runs')
         for run in arguments.episodes:
             keep(run, folder / 'episodes')
         made = {'compare': comparison(json.loads((folder / 'compare.json').read_text('utf-8'))),
-                'arm': of_arm(sorted(folder.glob('*.jsonl')))}
+                'arm': of_arm(sorted(folder.glob('*.jsonl'))),
+                'baselines': of_baselines(
+                    json.loads((folder / 'baselines.json').read_text('utf-8')))}
         for name, table in (('executed', of_pairs), ('runs', of_runs), ('episodes', of_episodes)):
             made[name] = table(folder / name / f'{horizon}.jsonl' for horizon in HORIZONS)
         for line in rewrite(arguments.out / DOCUMENT, made):

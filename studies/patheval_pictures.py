@@ -108,7 +108,7 @@ def critic(file: Path) -> None:
                                                                 for path in paths])
         command = ['paths', 'compare', str(official.environment_file(Path(folder), name)),
                    str(official.paths_file(Path(folder), name)), '--vector', vector,
-                   '--scenario', task.text, '--picture', str(file)]
+                   '--scenario', task.text, '--footprint', '0', '--picture', str(file)]
         if cli.main(command):
             raise InputError('sightplan paths compare failed; its message is above')
 

@@ -1,13 +1,15 @@
-"""Regenerates the tables of ``studies/patheval.md``, from the runs of its sweep and by simulation.
+r"""Regenerates the tables of ``studies/patheval.md``, from its runs and by simulation.
 
 Use::
 
     sightplan sweep config/sweeps/patheval.yaml --out runs/patheval
-    python studies/patheval_study.py runs/patheval
+    sightplan sweep config/sweeps/patheval_eyes.yaml --out runs/patheval_eyes
+    python studies/patheval_study.py runs/patheval runs/patheval_eyes
 
 What was learned and probed is in ``studies/data/patheval/learned.json``, which is written by::
 
-    sightplan suite patheval generate --split train --out runs/patheval_train --workers 2
+    sightplan suite patheval generate --split train --form spelled --workers 2 \
+        --out runs/patheval_train
     python training/paths_tuned.py --data runs/patheval_train --cache runs/patheval_cache
     python training/paths_probes.py --data runs/patheval_train --cache runs/patheval_cache
 
@@ -18,36 +20,46 @@ and sentences with numbers in them stand between ``<!-- table NAME -->`` and ``<
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import functools
 import itertools
 import json
 import math
 import random
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
+import yaml
+
 from sightplan.metrics import wilson
 from sightplan.metrics.intervals import fraction_of
 from sightplan.model import InputError
+from sightplan.model.query import ask_one
 from sightplan.queries.choose import Choose, compare
+from sightplan.vlm.api import make_backend
 from sightplan_belief.ranking import RankingBelief, rank
 from sightplan_models.noisy_critic import Backend, Settings, published
+from sightplan_suites.patheval.building import SHIPPED, PathPair, read_file
 from sightplan_suites.patheval.items import Drawn, View, draw
-from sightplan_suites.patheval.samples import shipped_items
-from sightplan_suites.paths.descriptors import NAMES, WAYPOINTS, describe_all
+from sightplan_suites.patheval.samples import SEGMENTS, SHORTER, VECTOR, shipped_items
+from sightplan_suites.patheval.scenarios import read_task, vectors
+from sightplan_suites.paths.descriptors import NAMES, SWEPT, WAYPOINTS, Descriptors, describe_all
 from sightplan_suites.paths.drawing import TopView
 from sightplan_suites.paths.drawing3d import PerspectiveView
-from sightplan_suites.paths.labels import ORDER, PATHEVAL
+from sightplan_suites.paths.labels import ORDER, PATHEVAL, Vector, label_pair
+from sightplan_suites.paths.maps import ObstacleMap
 from sightplan_suites.paths.reading_back import read_path
-from sightplan_suites.paths.scenarios import load_scenarios
+from sightplan_suites.paths.scenarios import ABSTRACT, SPELLED, Scenario, load_scenarios
 from sightplan_suites.paths.wish_scores import noisy_asker, score_wishes
 from sightplan_suites.paths.wishes import WishSettings
 from study_document import STUDIES, rewrite
 from study_results import Entry, commits_of, dates_of, origin_of, read_entries
 
 DOCUMENT = 'patheval.md'
+HELD_OUT = STUDIES / 'data/patheval/held_out_sentences.yaml'
 RANKINGS = 500
 PATHS, ASKED = 8, 14
 ERRORS = (0.02, 0.05, 0.1, 0.2, 0.3)
@@ -75,8 +87,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.runs:
             entries = [entry for entry in read_entries(arguments.runs)
                        if entry.lines and len(entry.lines) >= entry.planned]
+            costs, understood = sentences(arguments.pairs)
             made |= {**make_tables(entries), 'ranking': rankings(RANKINGS), 'wishes': wishes(),
-                     'ceiling': ceiling(arguments.pairs)}
+                     'labels': labels(), 'ceiling': ceiling(arguments.pairs),
+                     'sentences': costs, 'understood': understood}
         for line in rewrite(arguments.out / DOCUMENT, made):
             print(line)
     except InputError as error:
@@ -87,17 +101,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_tables(entries: Sequence[Entry]) -> dict[str, str]:
     """Tables of what was run, by name."""
-    lines = sum(len(entry.lines) for entry in entries)
-    made = {'origin': origin_of(lines, sum(entry.planned for entry in entries), len(entries),
-                                commits_of(entries), dates_of(entries))}
-    critics = [entry for entry in entries if entry.settings['backend'] == 'noisy_critic']
+    critics, own = ([entry for entry in entries if entry.settings['backend'] == backend]
+                    for backend in ('noisy_critic', 'embedded'))
+    made = {}
     if critics:
-        made['bias'] = _bias(critics)
-    own = [entry for entry in entries if entry.settings['backend'] == 'embedded']
+        made |= {'origin': _origin(critics), 'bias': _bias(critics)}
     if own:
-        made['eyes'] = _eyes(own)
-        made['perception'] = _perception(own)
+        made |= {'origin_eyes': _origin(own), 'eyes': _eyes(own), 'perception': _perception(own)}
     return made
+
+
+def _origin(entries: Sequence[Entry]) -> str:
+    return origin_of(sum(len(entry.lines) for entry in entries),
+                     sum(entry.planned for entry in entries), len(entries), commits_of(entries),
+                     dates_of(entries))
 
 
 # ------------------------------------------------------------------------------------------ bias
@@ -247,15 +264,162 @@ def ceiling(count: int) -> str:
     return '\n'.join([*rows, '', f'{len(drawn)} pairs; not read: {missed}.'])
 
 
+# ---------------------------------------------------------------------------------------- labels
+
+
+def labels() -> str:
+    """Table: how many of the shipped items have another label, or none, by other rules."""
+    chosen = read_file(SHIPPED)
+    vector = vectors()
+    pairs = {one.pair for one in chosen}
+
+    def labelled(measured: Callable[[PathPair], Sequence[Descriptors]], strict: bool = False,
+                 ) -> list[int | None]:
+        values = {pair: measured(pair) for pair in pairs}
+        return [label_pair(*values[one.pair], vector[one.scenario], strict=strict).choice
+                for one in chosen]
+    was = labelled(lambda pair: pair.values)
+    others = {
+        'the border is an obstacle': labelled(lambda pair: describe_all(
+            _with_border(pair.map), pair.paths, rule=WAYPOINTS)),
+        'along the line that is driven (`swept`)': labelled(lambda pair: describe_all(
+            pair.map, pair.paths, rule=SWEPT)),
+        'a difference must exceed its threshold': labelled(lambda pair: pair.values, strict=True)}
+    rows = ['| by another rule | label turns | label vanishes | either |', '|---|---|---|---|']
+    clusters = [one.pair.map.name for one in chosen]
+    for name, now in others.items():
+        turned = [float(new is not None and new != old) for old, new in zip(was, now, strict=True)]
+        gone = [float(new is None) for new in now]
+        cells = [_share(values, clusters) for values in (
+            turned, gone, [max(pair) for pair in zip(turned, gone, strict=True)])]
+        rows.append(f'| {name} | {" | ".join(cells)} |')
+    return '\n'.join([*rows, '', f'Of {len(chosen)} items; intervals over maps.'])
+
+
+def _with_border(item: ObstacleMap) -> ObstacleMap:
+    """A map whose border is four obstacles, which lie outside of it."""
+    box, thick = item.bounds, 1.0
+    x, y, right, top = box.x_min, box.y_min, box.x_max, box.y_max
+    sides = ((x - thick, y, x, top), (right, y, right + thick, top), (x, y - thick, right, y),
+             (x, top, right, top + thick))
+    walls = tuple(((left, low), (end, low), (end, high), (left, high))
+                  for left, low, end, high in sides)
+    return dataclasses.replace(item, polygons=(*item.polygons, *walls))
+
+
+def _share(values: Sequence[float], clusters: Sequence[str]) -> str:
+    found = fraction_of(values, clusters)
+    low, high = found.interval
+    return (f'**{found.successes:g}**, {_short(found.successes / found.n)} '
+            f'({_short(low)}-{_short(high)})')
+
+
 # ------------------------------------------------------------------------------------------ eyes
 
 
+def sentences(count: int) -> tuple[str, str]:
+    """Tables: what an abstract sentence costs the shipped model, and what is read of sentences.
+
+    It compares the same pictures by the vector of the task and by what the reader of sentences
+    finds in each wording of it; where that finds nothing, the shorter path is taken.
+
+    Args:
+        count: pairs whose pictures are looked at.
+    """
+    chosen = list(read_file(SHIPPED))
+    pairs = list({one.pair: None for one in chosen})[:count]
+    tasks = {one.id: one for one in load_scenarios()}
+    ways: dict[tuple[str, str], Callable[[Scenario], Sequence[tuple[tuple[str, int], ...]]]] = {
+        ('the vector of the task, told', ''): lambda task: [_signs(task.vector)],
+        ('a spelled-out sentence, read', 'the first wording'):
+            lambda task: [_read(task.wordings(SPELLED)[0])],
+        ('a spelled-out sentence, read', 'all four'):
+            lambda task: [*map(_read, task.wordings(SPELLED))],
+        ('an abstract sentence, read', 'the first wording'):
+            lambda task: [_read(task.wordings(ABSTRACT)[0])],
+        ('an abstract sentence, read', 'all four'):
+            lambda task: [*map(_read, task.wordings(ABSTRACT))],
+        ('an abstract sentence, read', 'two that the reader was not made with'):
+            lambda task: [*map(_read, held_out()[task.id])],
+        ('nothing: the shorter path', ''): lambda task: [SHORTER]}
+    right: dict[tuple[tuple[str, str], View], tuple[list[float], list[str]]] = {}
+    eyes = make_backend('embedded', {})
+    for pair, view in itertools.product(pairs, VIEWS):
+        pictures = tuple(draw(pair.map, path, view) for path in pair.paths)
+        answers: dict[tuple[tuple[str, int], ...], int | None] = {}
+        for one, (way, wants) in itertools.product(
+                (one for one in chosen if one.pair is pair), ways.items()):
+            better = label_pair(*pair.values, tasks[one.scenario].vector).choice
+            for signs in wants(tasks[one.scenario]):
+                if signs not in answers:
+                    answers[signs] = ask_one(eyes, Choose(pictures, ('Path 1', 'Path 2'),
+                                                          properties=signs)).chosen
+                values, maps = right.setdefault((way, view), ([], []))
+                values.append(float(answers[signs] == better - 1))
+                maps.append(pair.map.name)
+    rows = [f'| what decides | wording | {" | ".join(VIEWS)} |', '|---' * 4 + '|']
+    for way in ways:
+        rows.append(f'| {" | ".join(text or "–" for text in way)} | '
+                    + ' | '.join(_mean(*right[way, view]) for view in VIEWS) + ' |')
+    return '\n'.join(rows), _understood(tasks.values())
+
+
+@functools.cache
+def held_out() -> dict[int, list[str]]:
+    """Abstract sentences by task, which the reader of sentences was not made with."""
+    content: dict[int, list[str]] = yaml.safe_load(HELD_OUT.read_text('utf-8'))
+    return content
+
+
+def _mean(values: Sequence[float], clusters: Sequence[str]) -> str:
+    found = fraction_of(values, clusters)
+    low, high = found.interval
+    return f'**{_short(found.successes / found.n)}** ({_short(low)}-{_short(high)})'
+
+
+def _signs(vector: Vector) -> tuple[tuple[str, int], ...]:
+    return tuple((name, sign) for name, sign in zip(ORDER, vector, strict=True) if sign)
+
+
+def _read(sentence: str) -> tuple[tuple[str, int], ...]:
+    return read_task(sentence) or SHORTER
+
+
+def _understood(tasks: Iterable[Scenario]) -> str:
+    """Table: of how many wordings the reader finds all that decides, a part, or nothing."""
+    heads = ('sentences', 'all that decides, and no more', 'something of it',
+             'nothing of it, or the contrary', 'not understood')
+    rows = [f'| {" | ".join(heads)} |', '|---' * len(heads) + '|']
+    every = list(tasks)
+    sources: dict[str, Callable[[Scenario], Sequence[str]]] = {
+        ABSTRACT: lambda task: task.wordings(ABSTRACT),
+        SPELLED: lambda task: task.wordings(SPELLED),
+        'abstract, not made with': lambda task: held_out()[task.id]}
+    for form, texts in sources.items():
+        counts = [0, 0, 0, 0]
+        for task in every:
+            true = set(_signs(task.vector))
+            for text in texts(task):
+                found = set(read_task(text))
+                turned = any((name, -sign) in true for name, sign in found)
+                counts[3 if not found else 0 if found == true else 1 if (
+                    found & true and not turned) else 2] += 1
+        rows.append(f'| {form}, {sum(counts)} | {" | ".join(map(str, counts))} |')
+    return '\n'.join(rows)
+
+
+_GRANTED = {VECTOR: 'told: the vector of the task'}
+
+
 def _eyes(entries: Iterable[Entry]) -> str:
-    rows = ['| split | view | right |', '|---|---|---|']
+    rows = ['| split | view | sentences of tasks | what decides | right |', '|---' * 5 + '|']
     for entry in entries:
-        options = entry.settings['suite_options']
+        options, split = entry.settings['suite_options'], entry.settings['split']
         if options.get('variant', 'none') == 'none':
-            rows.append(f'| {entry.settings["split"]} | {options.get("view", "2d")} | '
+            granted = options.get('granted', VECTOR)
+            form = 'any' if granted == VECTOR else options.get('form', ABSTRACT)
+            told = ('–', '–') if split == SEGMENTS else (form, _GRANTED[granted])
+            rows.append(f'| {" | ".join((split, options.get("view", "2d"), *told))} | '
                         f'{_rate(entry.lines)} |')
     return '\n'.join(rows)
 

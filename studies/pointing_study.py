@@ -61,9 +61,11 @@ CONFUSABLE = 0.5
 ASKINGS = 9
 LABELLED = 200
 KNOWLEDGE = ('known', 'fitted', 'told', 'session', 'none')
-WAYS = {'one point': PointerSettings(max_askings=1, checks=False),
-        'votes': PointerSettings(max_askings=ASKINGS, checks=False),
-        'votes and checks': PointerSettings(max_askings=ASKINGS)}
+PRESENT = 0.99
+"""Probability beforehand that a target is there; all are (``existence_study`` has others)."""
+WAYS = {'one point': PointerSettings(max_askings=1, checks=False, prior_present=PRESENT),
+        'votes': PointerSettings(max_askings=ASKINGS, checks=False, prior_present=PRESENT),
+        'votes and checks': PointerSettings(max_askings=ASKINGS, prior_present=PRESENT)}
 _SEED_OF_LABELLED = 1_000_000
 _DONE, _USAGE = 0, 2
 
@@ -202,7 +204,7 @@ BACKGROUND = np.array([index for index in np.flatnonzero(PIECES.labels < 0) if P
 def knowledge_of(noise: Noise, knowledge: str) -> Reliability:
     """Reliability of a model that is known before the first target."""
     if knowledge == 'known':
-        return Reliability(PointerRates.known(noise.hit, noise.repeat, CONFUSABLE),
+        return Reliability(PointerRates.known(noise.hit, noise.repeat, CONFUSABLE, silent=0.0),
                            CheckerRates.known(noise.checker, noise.checker, CHECK_REPEAT),
                            Reliability.default().places)
     if knowledge == 'fitted':
@@ -213,7 +215,7 @@ def knowledge_of(noise: Noise, knowledge: str) -> Reliability:
 def labelled(noise: Noise) -> list[tuple[Answers, int]]:
     """Answers to nine askings about each of some other targets, and what was right."""
     pointer = Pointer(SimulatedModel(noise),
-                      PointerSettings(max_askings=ASKINGS, accept=1.0))
+                      PointerSettings(max_askings=ASKINGS, accept=1.0, prior_present=PRESENT))
     return [(pointer.locate(_request(number), pieces=PIECES).belief.answers, truth_of(str(number)))
             for number in range(_SEED_OF_LABELLED, _SEED_OF_LABELLED + LABELLED)]
 

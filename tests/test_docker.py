@@ -163,13 +163,14 @@ def test_every_node_is_one_of_the_graph_with_all_of_its_arguments(name, service)
         return
     node, given = found
     graph = load_graph(GRAPH)
-    graph.values(given)
+    values = graph.values(given)
     nodes = ['sim_bridge', 'arm_bridge'] if service == 'world' else [node]
-    wanted = {variable for chosen in graph.only(nodes).nodes
+    wanted = {variable for chosen in graph.only(nodes, values).nodes
               for value in chosen.parameters.values()
               for variable in re.findall(r'\$\(var (\w+)\)', str(value))}
     assert [text.partition(':=')[0] for text in given] == list(dict.fromkeys(
         text.partition(':=')[0] for text in given)), 'twice'
+    wanted |= {'namespace'}
     if node == 'experiment':
         wanted -= {'rerun'}  # there is no viewer inside
     assert {text.partition(':=')[0] for text in given} == wanted
@@ -191,7 +192,8 @@ def test_the_healthcheck_is_about_the_service(name, service):
     what = {'discovery': '--discovery', 'operator': 'operator_console'}.get(service)
     assert content['healthcheck']['test'] == [
         'CMD', f'{IN_IMAGE}/docker/enter.sh', 'python', '-m', 'sightplan_nodes.health',
-        what if found is None else found[0]]
+        *([what] if service == 'discovery' else
+          [what if found is None else found[0], '--namespace', ''])]
 
 
 @pytest.mark.parametrize(('name', 'service'), each_service())
@@ -205,8 +207,11 @@ def test_what_a_service_runs_is_there(name, service):
     if service == 'operator':
         names = {field.name for field in dataclasses.fields(OperatorConsoleSettings)}
         enclave = ['--enclave', '/operator_console'] if name == 'secure' else []
-        assert arguments[:-1] == ['--ros-args', *enclave, '-p']
-        assert arguments[-1].partition(':=')[0] in names
+        place = [] if name == 'secure' else ['-r', '__ns:=/']
+        flag, world, *more = arguments[1 + len(enclave):]
+        assert arguments[:1 + len(enclave)] == ['--ros-args', *enclave]
+        assert (flag, more) == ('-p', place)
+        assert world.partition(':=')[0] in names
 
 
 @pytest.mark.parametrize('name', SETUPS)

@@ -36,7 +36,8 @@ def test_there_are_commands():
 @pytest.mark.slow
 @pytest.mark.parametrize('name', COMMANDS)
 def test_commands_run_one_after_another(name, tmp_path):
-    (tmp_path / 'config').symlink_to(ROOT / 'config')
+    for folder in ('config', 'examples'):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     (tmp_path / '.venv').symlink_to(ROOT / '.venv')
     for block in COMMANDS[name]:
         block = '\n'.join(line for line in block.splitlines() if line not in ELSEWHERE)

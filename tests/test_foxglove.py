@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,8 @@ import pytest
 from sightplan.records import topics
 from sightplan.records.messages import message_types
 
-LAYOUT = json.loads(
-    (Path(__file__).resolve().parent.parent / 'config/foxglove/sightplan.json').read_text())
+ROOT = Path(__file__).resolve().parent.parent
+LAYOUT = json.loads((ROOT / 'config/foxglove/sightplan.json').read_text())
 CONFIGS: dict[str, dict[str, Any]] = LAYOUT['configById']
 
 PANELS = {
@@ -125,3 +127,14 @@ def test_all_that_the_agent_publishes_is_shown() -> None:
             'the first only says that a picture was looked at; the second is of methods that '
             'read their goal')
     assert topics.TRUTH not in text, 'nobody publishes the truth'
+
+
+def test_the_documented_command_moves_the_layout_into_a_namespace() -> None:
+    page = (ROOT / 'docs/live.md').read_text()
+    (command,) = re.findall(r'^(sed .*sightplan.json) > robot1.json$', page, re.M)
+    moved = subprocess.run(shlex.split(command), cwd=ROOT, check=True, capture_output=True,
+                           text=True).stdout
+    before, after = (set(re.findall(r'"/([a-z_/0-9]+)', text))
+                     for text in (json.dumps(LAYOUT), moved))
+    assert {f'robot1/{name}' if name in topics.RECORDED else name for name in before} == after
+    assert any(name.startswith('robot1/agent/') for name in after)

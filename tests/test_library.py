@@ -36,7 +36,7 @@ def test_what_the_page_says_works(installed, tmp_path):
     assert done.returncode == 0, done.stderr
     assert '2 of 2 solved' in done.stdout
     assert 'yes' in done.stdout and 'solved moveblock' in done.stdout
-    assert 'the red block' in done.stdout
+    assert 'the blue block' in done.stdout
 
 
 @pytest.mark.slow

@@ -21,7 +21,8 @@ def test_every_room_is_in_the_table_and_only_the_command_line_is_in_none():
     there = {path.stem for path in core.iterdir() if path.suffix == '.py'
              or (path / '__init__.py').is_file()}
     assert there == {*rooms.ROOMS_OF_THE_CORE, '__init__'}
-    assert sorted(path.name for path in core.glob('*.py')) == ['__init__.py', 'cli.py']
+    assert sorted(path.name for path in core.glob('*.py')) == [
+        '__init__.py', '__main__.py', 'cli.py']
     assert set(rooms.LIBRARIES_OF_THE_CORE) == set(rooms.ROOMS_OF_THE_CORE)
 
 
@@ -75,7 +76,7 @@ def test_nothing_else_needs_the_benchmarks():
 
 def test_no_node_imports_a_command():
     package = SRC / 'sightplan_nodes'
-    commands = {'policy.py'}  # "sightplan security policy"
+    commands = {'do.py', 'policy.py'}  # "sightplan do", "sightplan security policy"
     found = [str(item) for file in sorted((package / 'sightplan_nodes').glob('*.py'))
              if file.name not in commands for item in rooms.imports_of(file, package)
              if item.target.startswith('sightplan.commands')]

@@ -4,6 +4,9 @@ import pytest
 
 import patheval_study as study
 from sightplan.model import InputError
+from sightplan_suites.paths.descriptors import WAYPOINTS, describe
+from sightplan_suites.paths.maps import ObstacleMap
+from sightplan_suites.paths.scenarios import FORMS, load_scenarios
 
 COSINE = {'any two': 0.9, 'n': 10, 'on one map': 0.95, 'on_map_n': 5}
 CONTENT = {
@@ -35,6 +38,26 @@ def test_what_was_learned_becomes_tables():
     assert made['tuned'].splitlines()[3].endswith('| .960 | – |')
     assert '13,500 items' in made['tuned']
     assert study.learned({}) == {}
+
+
+def test_the_border_can_be_made_an_obstacle():
+    item = ObstacleMap('middle', (((-1, -1), (1, -1), (1, 1), (-1, 1)),))
+    path = [(-39.5, -20.0), (0.0, 30.0), (39.0, 20.0)]
+    plain, bordered = (describe(one, path, rule=WAYPOINTS)
+                       for one in (item, study._with_border(item)))
+    assert plain.minimum_clearance > 20 and bordered.minimum_clearance == pytest.approx(0.5)
+    assert bordered.maximum_clearance == pytest.approx(10.0)
+    assert plain.path_length == bordered.path_length
+
+
+def test_what_is_read_of_sentences_is_counted():
+    tasks = load_scenarios()
+    rows = study._understood(tasks).splitlines()[2:]
+    counts = [[int(cell) for cell in row.split('|')[2:6]] for row in rows]
+    assert [sum(row) for row in counts] == [60, 60, 30]
+    assert all(len(study.held_out()[task.id]) == 2 for task in tasks)
+    met = {text for task in tasks for form in FORMS for text in task.wordings(form)}
+    assert met.isdisjoint(text for texts in study.held_out().values() for text in texts)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):

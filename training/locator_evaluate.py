@@ -4,7 +4,8 @@
 Held-out scenes have things and phrasings that none for training has. Each task is asked with depth
 and without; what counts is whether the point is on the mask, pixel by pixel. Intervals are 95 %,
 by a bootstrap over scenes. ``--calibrate`` first fits, on other scenes for training, reworded as
-in training, how likely a point is right, and writes that to the model folder.
+in training, how likely a point is right, and how likely the target is in the picture at all, and
+writes that to the model folder.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def table(rows: Sequence[Row]) -> dict[str, Any]:
 # Calibration -----------------------------------------------------------------------------------
 
 def calibrate(source: str, folder: Path, scenes: int) -> tuple[float, ...]:
-    """Fit the probability that a point is right; written to the model folder."""
+    """Fit the probability that a point is right, if the target is there; see ``write_setting``."""
     import sightplan_models._embedded_locator as locating
 
     maker, rng = scene_source(source), random.Random(0)
@@ -161,21 +162,61 @@ def calibrate(source: str, folder: Path, scenes: int) -> tuple[float, ...]:
             known.append(seen)
             right.append(on_mask(region, task.mask))
     weights = fitted(np.array(known), np.array(right))
-    path = folder / locating.SETTINGS_FILE
-    found = json.loads(path.read_text())
-    found['calibration'] = [round(w, 4) for w in weights]
-    path.write_text(json.dumps(found, indent=1) + '\n')
+    write_setting(folder, 'calibration', weights)
     return weights
 
 
-def fitted(known: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, ...]:
-    """Logistic regression by Newton's method, held back a little."""
+def calibrate_existence(folder: Path, scenes: int) -> tuple[float, ...]:
+    """Fit the probability, at even odds beforehand, that a target is on a table at all.
+
+    Targets that are there are those of the scene; those that are not are kinds that are not there,
+    kinds of which only a similar one is, and things that are there in other colours, of which
+    other things have some. See ``write_setting``.
+    """
+    import sightplan_models._embedded_locator as locating
+    from sightplan_sim.tabletop.absences import LOOKALIKES, absent_targets
+    from sightplan_sim.tabletop.source import table_of
+
+    maker, rng = scene_source('tabletop'), random.Random(1)
+    network = locating.EmbeddedLocator(folder)
+    known, there = [], []
+    for k in range(scenes):
+        scene = maker.scene(FIRST_CALIBRATION + k, held_out=False)
+        wording = Wording(piece.category for piece in scene.pieces)
+        depth = scene.depth_m if k % 2 else None
+        asked = [(task.text, True) for task in scene.tasks] + [
+            (one.text, False) for _ in range(3) for one in absent_targets(
+                table_of(scene.id), rng, ('kind', *LOOKALIKES))]
+        for text, exists in asked:
+            target = Target(wording.reworded(text, rng))
+            known.append([network.there(Locate(scene.image, target, depth))])
+            there.append(exists)
+    right = np.array(there)
+    weights = fitted(np.array(known), right, np.where(right, 0.5 / right.mean(),
+                                                      0.5 / (1 - right.mean())))
+    write_setting(folder, 'existence', weights)
+    return weights
+
+
+def write_setting(folder: Path, name: str, weights: Sequence[float]) -> None:
+    """Write the weights of a calibration to the settings of the model folder."""
+    import sightplan_models._embedded_locator as locating
+
+    path = folder / locating.SETTINGS_FILE
+    found = json.loads(path.read_text())
+    found[name] = [round(w, 4) for w in weights]
+    path.write_text(json.dumps(found, indent=1) + '\n')
+
+
+def fitted(known: NDArray[np.float64], right: NDArray[np.bool_],
+           weight: NDArray[np.float64] | float = 1.0) -> tuple[float, ...]:
+    """Logistic regression by Newton's method, held back a little; rows may be weighted."""
     x = np.column_stack([np.ones(len(known)), known])
     w = np.zeros(x.shape[1])
     for _ in range(30):
         p = 1 / (1 + np.exp(-x @ w))
-        slope = x.T @ (right - p) - 0.1 * w
-        bend = (x * (p * (1 - p))[:, None]).T @ x + 0.1 * np.eye(len(w))
+        slope = x.T @ (weight * (right - p)) - 0.1 * w
+        bend = (x * (weight * p * (1 - p))[:, None]).T @ x + 0.1 * np.eye(len(w))
         w += np.linalg.solve(bend, slope)
     return tuple(map(float, w))
 
@@ -226,6 +267,8 @@ def main(argv: list[str] | None = None) -> None:
     args = parser.parse_args(argv)
     if args.calibrate:
         print('calibration', calibrate(args.source, args.model_dir, args.calibrate), flush=True)
+        if args.source == 'tabletop':
+            print('existence', calibrate_existence(args.model_dir, args.calibrate), flush=True)
     seeds = range(args.first, args.first + args.scenes)
     rows = gather(args.source, args.model_dir, seeds, tuple(args.views), args.processes,
                   not args.training_scenes)

@@ -23,9 +23,10 @@ from torch import Tensor
 import sightplan.vlm
 from sightplan_models._embedded_paths import load_network
 from sightplan_models._embedded_paths_network import Network, Shape, prepared
-from sightplan_suites.patheval import building, official, samples
+from sightplan_suites.patheval import building, records, samples
 from sightplan_suites.patheval.items import Item
 from sightplan_suites.paths.labels import ORDER
+from sightplan_suites.paths.scenarios import SPELLED
 
 SHIPPED = Path(sightplan.vlm.__file__).parent / 'embedded_model' / 'paths'
 VIEW = 'top'
@@ -98,18 +99,18 @@ def train_items(folder: Path) -> tuple[list[Item], str]:
     Raises:
         InputError: the folder cannot be read, or a record of it cannot be used.
     """
-    found = official.read_records(folder)
+    found = records.read_records(folder)
     if found.skipped or not found.items:
         raise SystemExit(f'{folder}: {len(found.items)} records can be used, '
                          f'{len(found.skipped)} cannot; write it with "sightplan suite patheval '
-                         f'generate --split train --out {folder}"')
+                         f'generate --split train --form spelled --out {folder}"')
     return found.items, found.sha256
 
 
 def test_items() -> tuple[list[Item], str]:
-    """The items of the split ``test``, and a hash of their data."""
+    """The items of the split ``test``, tasks spelled out, and a hash of their data."""
     digest = hashlib.sha256(building.SHIPPED.read_bytes()).hexdigest()
-    return samples.shipped_items(), digest[:12]
+    return samples.shipped_items(form=SPELLED), digest[:12]
 
 
 def values_of(items: Sequence[Item]) -> Tensor:

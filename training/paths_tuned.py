@@ -318,7 +318,8 @@ def main() -> None:
     """Read, learn, write."""
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
     parser.add_argument('--data', type=Path, required=True, metavar='DIR',
-                        help='the split train: "sightplan suite patheval generate --split train"')
+                        help='the split train: "sightplan suite patheval generate --split train '
+                             '--form spelled"')
     parser.add_argument('--cache', type=Path, required=True, metavar='DIR',
                         help='folder for pictures and vectors')
     parser.add_argument('--out', type=Path, default=Path('studies/data/patheval/learned.json'),

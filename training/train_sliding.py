@@ -33,7 +33,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 (its usual name)
 from numpy.typing import NDArray
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from shards import render, shard_path
@@ -69,6 +69,7 @@ from sightplan_sim.blocksworld.scene import sample_look as sample_blocks_look
 from sightplan_sim.sliding.drawing import make_scene
 from sightplan_sim.sliding.look import sample_look
 from sightplan_sim.sliding.pieces import Piece, colours, pieces_of
+from sightplan_sim.sliding.solids import FILLING, SMALL
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
@@ -82,6 +83,9 @@ PAPER_COLOURS, PAPER_SHAPES = USUAL[:4], ('cube', 'pyramid', 'sphere', 'cylinder
 NOTHING = -1
 """Kind of a cell that is none; 0 is an empty one, then come ``KINDS``."""
 
+CHECKPOINT_FILE = 'checkpoint.pt'
+"""How far a run has come; deleted at its end."""
+
 _GROUPS, _GROUP, _OTHERS = 25, 4, 4
 """Appearances in a shard, pictures of each appearance, and other pictures in a shard."""
 _NONSENSE = 5
@@ -90,6 +94,8 @@ _SOME, _ALIKE = 24, 50.0
 """Colours with which a piece's is compared, beside the usual ones, and how far away in RGB they
 are at the least."""
 _SIZES = (2, 3, 4, 5, 6), (0.08, 0.2, 0.42, 0.14, 0.16)
+_SHAPE = Shape(part=48, reach=1.05, raised=0.3)
+"""A part shows a piece that fills its cell whole, and half of the cells next to it."""
 
 
 # ------------------------------------------------------------------------------------- pictures
@@ -115,7 +121,8 @@ def draw_shard(seed: int) -> Shard:
     rows: list[dict[str, Any]] = []
     for _ in range(_GROUPS):
         size = int(rng.choice(_SIZES[0], p=_SIZES[1]))
-        view = '3d' if rng.random() < 0.62 else '2d'
+        view = '3d' if rng.random() < 0.7 else '2d'
+        piece_size = draw_piece_size(rng)
         labels = str(rng.choice(['both', 'edge', 'cell', 'none'], p=[0.4, 0.2, 0.2, 0.2]))
         look_seed, strength = int(rng.integers(2**31)), float(rng.uniform(0, 1.6))
         strength = 0.0 if rng.random() < 0.05 else strength
@@ -123,12 +130,20 @@ def draw_shard(seed: int) -> Shard:
             pieces, arrangement = draw_board(rng, size, avoided)
             look = sample_look(np.random.default_rng(look_seed), strength, len(pieces))
             scene = make_scene(view, size, pieces, look, labels=labels,
-                               samples=3 if strength > 0.3 else 2)
+                               samples=3 if strength > 0.3 else 2, piece_size=piece_size)
             rows.append({'picture': scene.render(arrangement), 'size': size,
                          'flat': view == '2d', 'corners': cell_corners(scene, size),
                          **cells_of(size, pieces, arrangement)})
     rows += draw_others(rng)
     return {key: np.stack([row[key] for row in rows]) for key in rows[0]}
+
+
+def draw_piece_size(rng: np.random.Generator) -> float:
+    """A piece size: most often the paper's, else any down to the smallest one."""
+    kind = rng.random()
+    if kind < 0.6:
+        return FILLING
+    return SMALL if kind < 0.7 else float(rng.uniform(SMALL, FILLING))
 
 
 def draw_board(rng: np.random.Generator, size: int,
@@ -267,14 +282,14 @@ class Views(torch.utils.data.Dataset[Shard]):
         folder: of the shards.
         shards: which to take, in their order.
         seed: of the views.
-        part: side of a part [px].
+        shape: of the networks.
         whole: whether to keep all cells, for validation.
     """
 
-    def __init__(self, folder: Path, shards: list[int], seed: int, part: int,
+    def __init__(self, folder: Path, shards: list[int], seed: int, shape: Shape,
                  whole: bool = False) -> None:
         self.folder, self.shards, self.seed = folder, shards, seed
-        self.part, self.whole = part, whole
+        self.shape, self.whole = shape, whole
 
     def __len__(self) -> int:
         return len(self.shards)
@@ -305,7 +320,7 @@ class Views(torch.utils.data.Dataset[Shard]):
             one = {'small': _bytes(small(copies)), 'size': np.array([size if there else 0]),
                    'corners': corners[None].astype(np.float32),
                    'plan': _bytes(plan(copies, wrong)),
-                   'part': _bytes(cut(copies, places, self.part)),
+                   'part': _bytes(cut(copies, places, self.shape)),
                    **{key: values[kept] for key, values in labels.items()}}
             for key, values in one.items():
                 found.setdefault(key, []).append(values)
@@ -342,16 +357,18 @@ class Settings:
         passes: how often each of them is seen.
         pool: shards whose pictures and cells are shuffled.
         finder_batch, reader_batch: pictures, and cells, of a step.
+        finder_every: of the batches of pictures one in so many is learned from.
         rate: peak learning rate.
         keep: weight of what was in the running mean of the weights.
     """
 
     seed: int = 1
-    shards: int = 126
-    passes: float = 3.0
+    shards: int = 252
+    passes: float = 1.0
     pool: int = 5
     finder_batch: int = 16
     reader_batch: int = 128
+    finder_every: int = 1
     rate: float = 2e-3
     keep: float = 0.995
 
@@ -456,17 +473,28 @@ class Learner:
             else:
                 self.mean[key].copy_(value)
 
+    def state(self) -> dict[str, Any]:
+        """Everything that training goes on from."""
+        return {'part': self.part.state_dict(), 'optimizer': self.optimizer.state_dict(),
+                'mean': self.mean, 'step': self.step}
 
-def pools(settings: Settings, folder: Path, part: int) -> Iterator[Shard]:
-    """Yield the training data, some shards at a time."""
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what ``state`` told."""
+        self.part.load_state_dict(state['part'])
+        self.optimizer.load_state_dict(state['optimizer'])
+        self.mean, self.step = state['mean'], int(state['step'])
+
+
+def pools(settings: Settings, folder: Path, shape: Shape, done: int) -> Iterator[Shard]:
+    """Yield the training data, some shards at a time, after the first ``done`` times."""
     rng = np.random.default_rng([settings.seed, 1])
     order: list[int] = []
     while len(order) < settings.passes * settings.shards:
         order += rng.permutation(settings.shards).tolist()
     order = order[:round(settings.passes * settings.shards)]
     views = torch.utils.data.DataLoader(
-        Views(folder, order, settings.seed, part), batch_size=settings.pool, num_workers=1,
-        prefetch_factor=2, collate_fn=_joined)
+        Views(folder, order, settings.seed, shape), batch_size=settings.pool, num_workers=1,
+        sampler=range(done * settings.pool, len(order)), prefetch_factor=2, collate_fn=_joined)
     yield from views
 
 
@@ -483,21 +511,57 @@ def batches(shard: Shard, keys: Sequence[str], size: int, rng: np.random.Generat
         yield {key: torch.from_numpy(shard[key][rows]) for key in keys}
 
 
-def train(settings: Settings, folder: Path, out: Path) -> None:
-    """Train both networks and write their folder."""
+def start_from(network: Network, folder: Path) -> None:
+    """Take over the weights of a trained model, whose cutouts may have another size.
+
+    The layer after the reader's convolutions has a weight for each place of the cutout: these are
+    interpolated, and 0 where the other model saw nothing.
+    """
+    sizes: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in
+        json.loads((folder / SETTINGS_FILE).read_text())['shape'].items()}
+    old = Shape(**sizes)
+    new, weights = network.shape, load_file(folder / WEIGHTS_FILE)
+    for key, wanted in network.state_dict().items():
+        if key not in weights or weights[key].shape == wanted.shape:
+            continue
+        before, after = -(-old.part // 8), -(-new.part // 8)
+        side = torch.arange(after).add(0.5).mul(2 / after).sub(1) * new.reach
+        x, y = side / old.reach, (side - new.raised + old.raised) / old.reach
+        grid = torch.stack([x[None, :].expand(after, -1), y[:, None].expand(-1, after)], -1)
+        hidden = weights[key].float().view(len(wanted), -1, before, before)
+        weights[key] = F.grid_sample(hidden, grid[None].expand(len(hidden), -1, -1, -1),
+                                     align_corners=False).flatten(1)
+    network.load_state_dict({key: value.float() for key, value in weights.items()}, strict=False)
+
+
+def train(settings: Settings, folder: Path, out: Path, start: Path | None = None) -> None:
+    """Train the three networks and write their folder.
+
+    A run that was stopped goes on from the folder's last checkpoint, with the same data as if it
+    had not been stopped.
+    """
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     torch.manual_seed(settings.seed)
-    started, shape, palette = time.monotonic(), Shape(), Palette()
+    started, shape, palette = time.monotonic(), _SHAPE, Palette()
     network = Network(shape)
+    if start is not None:
+        start_from(network, start)
     turns = round(settings.passes * settings.shards)
-    steps = turns * 110 // settings.finder_batch, turns * 1300 // settings.reader_batch
+    steps = (turns * 110 // (settings.finder_batch * settings.finder_every),
+             turns * 1300 // settings.reader_batch)
     learners = {name: Learner(getattr(network, name), settings.rate, count, settings.keep)
                 for name, count in zip(('finder', 'counter', 'reader'),
                                        (steps[0], steps[0], steps[1]), strict=True)}
     out.mkdir(parents=True, exist_ok=True)
-    log = (out / 'training_log.jsonl').open('w')
-    for turn, shard in enumerate(pools(settings, folder, shape.part)):
+    checkpoint = out / CHECKPOINT_FILE
+    done = resume(checkpoint, learners)
+    log_file = out / 'training_log.jsonl'
+    before = log_file.read_text().splitlines(keepends=True)[:done] if done else []
+    log_file.write_text(''.join(before))
+    log = log_file.open('a')
+    for turn, shard in enumerate(pools(settings, folder, shape, done), done):
         rng = np.random.default_rng([settings.seed, 2, turn])
         network.train()
         seen: dict[str, list[list[float]]] = {name: [] for name in learners}
@@ -507,7 +571,8 @@ def train(settings: Settings, folder: Path, out: Path) -> None:
             seen[name].append([float(loss.detach()), *figures])  # noqa: B023 (used at once)
 
         keys = 'small', 'plan', 'size', 'corners'
-        for batch in batches(shard, keys, settings.finder_batch, rng):
+        for batch in itertools.islice(batches(shard, keys, settings.finder_batch, rng), 0, None,
+                                      settings.finder_every):
             learn('finder', *finder_loss(network, batch))
             learn('counter', *counter_loss(network, batch))
         keys = 'part', 'kind', 'rgb', 'number'
@@ -523,8 +588,28 @@ def train(settings: Settings, folder: Path, out: Path) -> None:
         log.flush()
         if turn % 5 == 4:
             export(shape, learners, out)
+            save(checkpoint, learners, turn + 1)
     log.close()
     export(shape, learners, out)
+    checkpoint.unlink(missing_ok=True)
+
+
+def save(checkpoint: Path, learners: dict[str, Learner], done: int) -> None:
+    """Write how far a training run has come, after ``done`` pools of data."""
+    partial = checkpoint.with_suffix('.partial')
+    torch.save({'done': done, **{name: learner.state() for name, learner in learners.items()}},
+               partial)
+    partial.replace(checkpoint)
+
+
+def resume(checkpoint: Path, learners: dict[str, Learner]) -> int:
+    """Go on from a checkpoint; returns how many pools of data it has seen, 0 without one."""
+    if not checkpoint.exists():
+        return 0
+    found = torch.load(checkpoint, weights_only=True)
+    for name, learner in learners.items():
+        learner.restore(found[name])
+    return int(found['done'])
 
 
 def export(shape: Shape, learners: dict[str, Learner], out: Path) -> None:
@@ -561,7 +646,8 @@ class Shown:
 
 
 def shown_problems(split: str, view: str, strength: float, count: int = 0,
-                   views: bool = False, moved: bool = False) -> Iterator[Shown]:
+                   views: bool = False, moved: bool = False, piece_size: float = FILLING,
+                   ) -> Iterator[Shown]:
     """Start and goal of problems, with all questions about pieces and cells.
 
     Args:
@@ -571,6 +657,7 @@ def shown_problems(split: str, view: str, strength: float, count: int = 0,
         count: of problems, spread evenly; 0: all.
         views: whether they are shown in other views, as in training.
         moved: whether the pictures show the pieces in other cells than the truth is about.
+        piece_size: of the boards in 3D.
     """
     domain = load_domain('sliding')
     problems = list(domain.split_problems(split))
@@ -580,7 +667,7 @@ def shown_problems(split: str, view: str, strength: float, count: int = 0,
         pieces = pieces_of(board, problem.name)
         labels = str(rng.choice(['both', 'edge', 'cell', 'none'])) if views else 'both'
         scene = make_scene(view, board.size, pieces, sample_look(rng, strength, len(pieces)),
-                           labels=labels)
+                           labels=labels, piece_size=piece_size)
         atoms = [Atom('at', (piece, cell)) for piece in board.pieces
                  for cell in cell_names(board.size)]
         atoms += [Atom('empty', (cell,)) for cell in cell_names(board.size)]
@@ -595,6 +682,7 @@ def shown_problems(split: str, view: str, strength: float, count: int = 0,
                 image, _ = draw_view(rng, image, np.zeros((4, 2)))
             name = f'{split}, {view}, look {strength:g}' + (', other views' if views else '')
             name += ', pieces elsewhere' if moved else ''
+            name += '' if piece_size == FILLING else f', piece size {piece_size:g}'
             yield Shown(name, image, len(pieces), questions,
                         tuple(atom in facts for atom in atoms))
 
@@ -636,6 +724,8 @@ def evaluate(folder: Path, count: int) -> dict[str, Any]:
     groups = [shown_problems('geoms', view, strength, count, views)
               for view in ('3d', '2d') for strength, views in (
                   (1.0, False), (0.0, False), (1.5, False), (1.0, True))]
+    groups += [shown_problems('geoms', '3d', 1.0, count, piece_size=size)
+               for size in (SMALL, (SMALL + FILLING) / 2)]
     groups += [shown_problems('tiles', view, 1.0, count) for view in ('3d', '2d')]
     groups.append(shown_problems('geoms', '3d', 1.0, 50, moved=True))
     groups.append(shown_fresh(4 * count or 2000, 0))
@@ -724,6 +814,12 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument('--shards', type=int, default=default.shards)
     parser.add_argument('--passes', type=float, default=default.passes,
                         help='how often each picture is seen')
+    parser.add_argument('--rate', type=float, default=default.rate, help='peak learning rate')
+    parser.add_argument('--finder-every', type=int, default=default.finder_every, metavar='N',
+                        help='finder and counter, which learn sooner than the reader, learn from '
+                        'one in N batches')
+    parser.add_argument('--start', type=Path, help='folder of a model whose weights to go on '
+                        'from; without it they are drawn')
     parser.add_argument('--evaluate', action='store_true',
                         help='measure the model in the folder of --out, write accuracy.json and '
                         'stop')
@@ -735,9 +831,10 @@ def main(argv: list[str] | None = None) -> None:
         print(found)
         (args.out / 'accuracy.json').write_text(found + '\n')
         return
-    settings = Settings(args.seed, args.shards, args.passes)
+    settings = Settings(args.seed, args.shards, args.passes, rate=args.rate,
+                        finder_every=args.finder_every)
     render(args.data, 0, settings.shards, 1, draw_shard)
-    train(settings, args.data, args.out)
+    train(settings, args.data, args.out, args.start)
 
 
 if __name__ == '__main__':

@@ -42,7 +42,7 @@ setup(
         'test': ['pytest'],
     },
     entry_points={
-        'console_scripts': ['sightplan = sightplan.cli:main'],
+        'console_scripts': ['sightplan = sightplan.__main__:main'],
         'sightplan.commands': [f'{name} = sightplan.commands.{name}:add_parser' for name in (
             'doctor', 'problems', 'prompts', 'run', 'suite', 'sweep', 'up')],
         'sightplan.methods': [f'{name} = sightplan.agent.methods.{name}' for name in (

@@ -39,5 +39,6 @@ setup(
             'tabletop = sightplan_arm.skills.tabletop:make_skills',
         ],
         'sightplan.commands': ['arm = sightplan_arm.command:add_parser'],
+        'sightplan.parts': ['robots = sightplan_arm.config'],
     },
 )

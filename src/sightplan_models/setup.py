@@ -39,6 +39,7 @@ setup(
         'sightplan.parts': ['confusion = sightplan_models._confusion'],
         'sightplan.commands': ['serve = sightplan_models.serve:add_parser'],
         'sightplan.backends': [
+            'boxes = sightplan_models.boxes',
             'decisions = sightplan_models.decisions',
             'embedded = sightplan_models.embedded',
             'noisy_critic = sightplan_models.noisy_critic',

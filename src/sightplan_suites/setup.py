@@ -45,6 +45,7 @@ setup(
         ],
         'sightplan.commands': [
             'paths = sightplan_suites.commands.paths:add_parser',
+            'plan = sightplan_suites.commands.plan:add_parser',
         ],
     },
 )

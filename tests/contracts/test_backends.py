@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from sightplan.model import (
     Atom,
@@ -62,13 +63,14 @@ TRUE = frozenset(ATOMS[::2])
 QUESTIONS = tuple(
     Question(atom, f'Is the {atom.args[0]} block on top of the {atom.args[1]} block?')
     for atom in ATOMS)
-IMAGE = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
+with Image.open(Path(__file__).parents[2] / 'docs' / 'images' / 'blocks.png') as drawn:
+    IMAGE = np.asarray(drawn.convert('RGB').resize((128, 96)))  # embedded knows such pictures
 TEXT = Generate('You plan.', ('Look:', IMAGE, 'What next?'), 8)
 
 
 TARGET = 'the red block'
 THING = np.zeros(IMAGE.shape[:2], bool)
-THING[10:30, 20:40] = True
+THING[20:60, 40:80] = True
 OTHER = THING[:, ::-1].copy() & ~THING
 PLACE = Region(Form.POINT, ((0.4, 0.4),))
 
@@ -110,6 +112,12 @@ def _scripted(folder: Path) -> dict[str, Any]:
     return {'script': str(path)}
 
 
+def _boxes(folder: Path) -> dict[str, Any]:
+    path = folder / 'boxes.json'
+    path.write_text(json.dumps({'coords': 'unit_xyxy', 'boxes': [[0.1, 0.1, 0.4, 0.4]]}))
+    return {'file': str(path)}
+
+
 def _replay(folder: Path) -> dict[str, Any]:
     path = folder / 'replies.jsonl'
     backend = recording.Recorded(make_backend('scripted', _scripted(folder)), path)
@@ -149,7 +157,7 @@ SMALL: dict[str, Callable[[Path], dict[str, Any]]] = {
     'noisy_locator': lambda folder: {},
     'noisy_planner': lambda folder: {},
     'simulated': lambda folder: {'error': 0.0},
-    'noisy_critic': lambda folder: {}}
+    'noisy_critic': lambda folder: {}, 'boxes': _boxes}
 
 
 @pytest.fixture(scope='module')

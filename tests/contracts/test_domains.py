@@ -95,13 +95,16 @@ def test_prompts_describe_every_action_and_name_every_object(domain: Domain) -> 
         prompt = domain.planning_prompt(name, problem)
         text = '\n'.join((prompt.system, *prompt.parts('')))
         for action, words in domain.prompts.actions.items():
-            assert f'{action}({", ".join(words.parameters)})' in text
+            called = f'{action}({", ".join(words.parameters)})' in text
+            assert called or f'\n{action} ' in text  # or in a template's own form of replies
             assert all(sentence in text for sentence in (
-                words.about, *words.parameters.values(), *words.preconditions, *words.effects))
+                words.about, *(words.parameters.values() if called else ()),
+                *words.preconditions, *words.effects))
             assert len(words.parameters) == len(domain.schema.actions[action].parameters)
             assert words.effects
         for thing in (*problem.objects, *domain.schema.constants):
-            assert re.search(rf'^- {thing} \((?!{thing}\)).+\)$', text, re.MULTILINE)
+            assert re.search(rf'^- {thing} \((?!{thing}\)).+\)$', text, re.MULTILINE) or (
+                f'\n- {thing.replace("_", " ")}\n' in text.lower())
         assert domain.goal_text(problem) in text
         assert not re.search(r'\{[a-z_]+\}', text)
 

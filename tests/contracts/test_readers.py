@@ -34,6 +34,8 @@ from sightplan_belief.observation_model import ObservationModel, read_observatio
 from sightplan_belief.priors import read_priors
 from sightplan_models._confusion import load_table
 from sightplan_report.labelling.labels import read_labels
+from sightplan_suites.paths.areas import read_areas
+from sightplan_suites.paths.robot_bases import read_robot_base
 
 Place = tuple[str | int, ...]
 """A field: keys and numbers that lead to it."""
@@ -131,6 +133,16 @@ READERS = (
            lambda path: load_robot(str(path)), needs=(('arm',), ('safety',)),
            wrong=((('arm',), 3), (('safety', 'heartbeat_timeout_s'), 'x'),
                   (('safety', 'heartbeat_timeout_s'), math.nan))),
+    Reader('base of a robot', 'b.yaml', {'base': {'radius_m': 0.3,
+                                                  'differences': {'path_length': 2.0}}},
+           lambda path: read_robot_base(str(path)), strict=False, needs=(('base',),),
+           wrong=((('base', 'radius_m'), 'x'), (('base', 'radius_m'), math.nan),
+                  (('base', 'differences', 'path_length'), -1.0), (('base',), 3))),
+    Reader('areas', 'a.yaml', {'areas': [
+        {'name': 'nursery', 'polygon': [[0.0, 0.0], [2.0, 0.0], [2.0, 2.0]]}]}, read_areas,
+           needs=(('areas',), ('areas', 0, 'name'), ('areas', 0, 'polygon')),
+           wrong=((('areas', 0, 'name'), 3), (('areas', 0, 'polygon'), [[0.0, 0.0]]),
+                  (('areas', 0, 'polygon'), 'x'))),
     Reader('camera', 'c.yaml', {'image_width': 4, 'image_height': 3, 'camera_matrix': {
         'rows': 3, 'cols': 3, 'data': [1.0, 0, 2, 0, 1.0, 2, 0, 0, 1]}}, read_camera_info,
            strict=False),

@@ -41,12 +41,13 @@ from sightplan.runs.samples import load_samples, read_reply, score_reply, truth_
 from sightplan.runs.suite_contract import violations
 from sightplan.runs.suite_parts import Samples, Scored, Unread
 from sightplan.runs.suite_rules import ALL_SAMPLES, EPISODES, SAMPLES
+from sightplan_report.sample_page import SamplesOfRuns, section, view
 
 NAMES = suite_names()
 OF_SAMPLES = [name for name in NAMES if SAMPLES in load_suite(name).kinds]
 OF_EPISODES = [name for name in NAMES if EPISODES in load_suite(name).kinds]
 METHODS = sorted(set(answerer_names()) - {'oracle'})
-OPTIONS = {'set_of_marks': {'marks': ''}}
+OPTIONS = {'set_of_marks': {'marks': 'model'}}
 """Options of methods: the model itself draws the marks."""
 FOR_INSTRUCTIONS = [name for name in METHODS if getattr(answerer_class(name), 'tells_apart', False)
                     or getattr(answerer_class(name), 'instruction_prompt', '')]
@@ -481,6 +482,90 @@ def test_a_runs_own_lines_score_as_they_did_live(
     assert found['measures'] == summary['measures']
     assert (_count(found), found['unread']) == (summary['items'], summary['unread'])
     assert found['measures'][load_suite(name).primary(SAMPLES).name]['n'] == len(lines)
+    assert found['changed'] == []
+
+
+@every_samples_suite
+@pytest.mark.parametrize('backend', ['looking', 'noisy_oracle', 'replay'])
+def test_a_runs_own_file_is_enough_to_score_it_again(
+        name: str, backend: str, data: Callable[[str], Path], tmp_path: Path, capsys: Any,
+        monkeypatch: Any) -> None:
+    """Without any option, from another folder, of runs that were resumed or replayed."""
+    folder, method, options = tmp_path / 'run', 'ask', {}
+    if backend == 'replay':
+        options = {'path': str(_recorded(name, tmp_path / 'first', data(name)))}
+    elif backend == 'noisy_oracle':  # the truth with errors, where a suite has it; else guesses
+        method = 'ask' if load_suite(name).name == 'predicates' else 'random'
+        options = {'table': 'gpt-4.1'} if method == 'ask' else {}
+    monkeypatch.chdir(data(name).parent)
+    settings = RunSettings(
+        suite=name, method=method, split=ALL_SAMPLES, out=str(folder), backend_options=options,
+        backend=backend if backend == 'replay' else 'noisy_oracle',
+        suite_options={'data': data(name).name})
+    for part in (slice(None, None, 2), slice(None)):  # the second one resumes the first
+        model = _looking(name, data(name)) if backend == 'looking' else None
+        with OpenRun(settings, backend=model) as opened:
+            walked = opened.walk(opened.work.plan.items[part])
+            summary, lines = opened.summarise(walked), opened.store.lines()
+    monkeypatch.chdir(tmp_path)
+    code, found, err = command(capsys, name, 'score', '--predictions', folder / 'episodes.jsonl')
+    assert code == 0, err
+    assert found['missing'] == [] and found['measures'] == summary['measures']
+    assert (_count(found), found['unread']) == (summary['items'], summary['unread'])
+    causes = [line['cause'] for line in lines if line['cause']]
+    assert found['causes'] == {cause: causes.count(cause) for cause in causes}
+
+
+def _looking(name: str, data: Path) -> Model:
+    model = Model()
+    items = load_samples(load_suite(name), ALL_SAMPLES, {'data': str(data)})
+    model.free = functools.partial(_free_reply, load_suite(name), [
+        item for part in items for item in part.items])
+    return model
+
+
+def _recorded(name: str, out: Path, data: Path) -> Path:
+    """A run of the model that looks whose requests and replies are recorded."""
+    settings = RunSettings(suite=name, method='ask', split=ALL_SAMPLES, backend='noisy_oracle',
+                           record=True, out=str(out), suite_options={'data': str(data)})
+    with OpenRun(settings, backend=_looking(name, data)) as opened:
+        opened.walk()
+    return out
+
+
+@every_samples_suite
+def test_a_runs_lines_are_not_scored_by_other_truths_in_silence(
+        name: str, data: Callable[[str], Path], tmp_path: Path, capsys: Any) -> None:
+    _, lines = execute(name, 'random', tmp_path / 'run', data(name))
+    own = tmp_path / 'run' / 'episodes.jsonl'
+    own.write_text(''.join(json.dumps({**line, 'truth': 'another'}) + '\n' for line in lines))
+    code, found, err = command(capsys, name, 'score', '--data', data(name), '--predictions', own)
+    assert code == 0 and sorted(found['changed']) == sorted(line['id'] for line in lines)
+    assert 'WARNING: the truth of' in err and lines[0]['id'] in err
+    (tmp_path / 'run' / 'run.json').unlink()
+    code, _, err = command(capsys, name, 'score', '--predictions', own)
+    assert code in (1, 2) and '--data' in err
+
+
+@every_samples_suite
+def test_wrong_samples_have_a_page_with_picture_truth_and_answer(
+        name: str, data: Callable[[str], Path], tmp_path: Path) -> None:
+    _, lines = execute(name, 'random', tmp_path / 'run', data(name))
+    wrong = [line for line in lines if line['cause']]
+    assert len(wrong) > 1
+    store, samples = RunStore(tmp_path / 'run'), SamplesOfRuns()
+    for line in (*wrong[:3], {**wrong[0], 'answer': None, 'unread': 'nothing was said'}):
+        page, why = samples.page(store.folder, store.run_info(), load_suite(name), line)
+        assert page is not None, why
+        shown = view(line, store.folder, store.run_info(), load_suite(name), samples)
+        assert shown.asked and shown.truth and not shown.notes
+        assert bool(shown.answer) is (line['answer'] is not None)
+        assert shown.uri.startswith('data:image/jpeg') and min(shown.size) > 60
+        html = section(shown)
+        assert line['id'].split('(')[0] in html
+        assert ('could not be read' in html) is (line['answer'] is None)
+    kept = [line for line in wrong if line.get('picture')]
+    assert kept and (tmp_path / 'run' / kept[0]['picture']).read_bytes().startswith(b'\x89PNG')
 
 
 @every_suite

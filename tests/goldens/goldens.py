@@ -6,14 +6,16 @@ digests of a case are of, to be compared with those of another commit. A check f
 is missing, new, or has another value. A digest is [number of values, hash, sum of their
 fractions]; fractions may differ by 1e-5 of their sum, as they do between processors.
 
-All was frozen where numpy has the logarithms of AVX-512, whose last digits are others. A method
-with a belief chooses by them among questions and states that are worth the same, so on other
-processors its order of questions and plans (``BY_LAST_DIGITS``) is not compared, all else is.
+All was frozen where numpy has the logarithms of AVX-512 and OpenBLAS its kernels, whose last
+digits are others (on AMD's processors: with OPENBLAS_CORETYPE=SKYLAKEX set). A method with a
+belief chooses by them among questions and states that are worth the same, so elsewhere its order
+of questions and plans (``BY_LAST_DIGITS``) is not compared, all else is.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import math
 import sys
@@ -40,6 +42,8 @@ BY_LAST_DIGITS = ('asked', 'beliefs', 'planned', 'plans', 'requests')
 ONLY_THERE = ('arm', 'point_it_out')
 """Parts that can be compared on such a processor alone: what moves by a hair is drawn otherwise,
 and votes for places tie but for their last digits."""
+_FROZEN_KERNELS = {'skylakex', 'cooperlake', 'sapphirerapids'}
+"""Kernels of OpenBLAS for AVX-512, which round alike."""
 _WITH_FRACTIONS = 3
 """Number of values of a digest that holds fractions."""
 
@@ -101,14 +105,25 @@ def same(was: Any, now: Any) -> bool:
 def check(name: str) -> list[str]:
     """What a part does otherwise than when it was frozen."""
     was, now = frozen(name), json.loads(json.dumps(run_part(name)))
-    if not has_frozen_logarithms():
+    if not has_frozen_digits():
         was, now = without_last_digits(was), without_last_digits(now)
     return differences(was, now)
 
 
-def has_frozen_logarithms() -> bool:
-    """Whether numpy computes logarithms here as it did where the parts were frozen."""
-    return bool(__cpu_features__.get('AVX512_SKX'))
+def has_frozen_digits() -> bool:
+    """Whether numpy rounds logarithms and sums here as it did where the parts were frozen."""
+    return bool(__cpu_features__.get('AVX512_SKX')) and blas_kernels() <= _FROZEN_KERNELS
+
+
+def blas_kernels() -> set[str]:
+    """Names of the kernels that the OpenBLAS libraries of this process have chosen."""
+    found = set()
+    for path in {line.split()[-1] for line in Path('/proc/self/maps').read_text().splitlines()
+                 if 'scipy_openblas64' in line}:
+        corename = ctypes.CDLL(path).scipy_openblas_get_corename64_
+        corename.restype = ctypes.c_char_p
+        found.add(corename().decode().lower())
+    return found
 
 
 def without_last_digits(items: adapter.Items) -> adapter.Items:

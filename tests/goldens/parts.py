@@ -237,7 +237,8 @@ RUNS: Mapping[str, Mapping[str, Settings]] = {
                    suite_options={'count': 2}, method_options={'grasps': 'embedded'},
                    script={'replies': [_STEPS], 'repeat': 'last'}),
         **_samples('grounded_plan', 'short', 'scripted', ('set_of_marks',), 3, 'marks',
-                   suite_options={'count': 2}, script={'replies': [_MARKS], 'repeat': 'last'})},
+                   suite_options={'count': 2}, method_options={'marks': 'embedded'},
+                   script={'replies': [_MARKS], 'repeat': 'last'})},
     'arm': {
         'blocksworld belief': {'domain': 'blocksworld', 'split': 'simple', 'method': 'belief',
                                'backend': 'embedded', 'episodes': 1,

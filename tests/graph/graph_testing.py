@@ -22,7 +22,7 @@ from sightplan.model import PlanningTask
 from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
 from sightplan.records import RunStore
 from sightplan.records.bag_reading import open_bag
-from sightplan.runs.spread import spread
+from sightplan.runs.spread import chosen
 
 LIMIT_S = 300.0
 """How long a test waits for what must happen; far more than it takes."""
@@ -182,7 +182,7 @@ def script(folder: Path, episodes: int, domain_name: str = 'blocksworld') -> Pat
     replies = {}
     pairs = [('simple', problem) for problem in domain.split_problems('simple')]
     try:
-        for _, problem in (pairs[index] for index in spread(pairs)[:episodes]):
+        for _, problem in (pairs[index] for _, index in chosen(episodes, pairs)):
             plan = planner.plan(PlanningTask(domain.pddl, domain.write_problem(problem)), 60.).plan
             steps = [{'action': a.name, 'parameters': list(a.args)} for a in plan]
             replies[problem.name] = ['I see nothing.', {'plan': [{'action': 'fly'}]}, *(

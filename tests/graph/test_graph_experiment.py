@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from graph_testing import bag_content, eventually, read_bag, result
@@ -96,6 +97,18 @@ def test_a_killed_node_ends_the_graph_and_loses_nothing(start, node: str) -> Non
     if node != 'metrics_recorder':  # nobody else could have told
         assert [line['stop'] for line in lines if not measures.scored(line)] in ([], ['error'])
         assert len(lines) == len(bags)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('nodes_up_s', [0.0, 1.0])
+def test_an_interruption_while_nodes_start_ends_the_graph_in_few_lines(start, nodes_up_s: float,
+                                                                       ) -> None:
+    graph = start('backend:=embedded')
+    eventually(lambda: 'ROS_DOMAIN_ID' in graph.text, 'the start')
+    time.sleep(nodes_up_s)  # how far the nodes are then depends on the machine
+    graph.process.send_signal(signal.SIGINT)
+    assert graph.wait() == 1
+    assert 'Traceback' not in graph.text and len(graph.text.splitlines()) <= 5, graph.text
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from arm_testing import patient_robot
 pytestmark = pytest.mark.slow
 
 PROBLEM = 'simple/problem_00'
+SPACE, RENAMED = 'left', 'grasp_at:=take'
 
 
 @pytest.fixture
@@ -31,8 +32,10 @@ def ask(graph: Graph, *arguments: str) -> tuple[int, dict]:
     """Exit code and answer of the command."""
     domain = re.search(r'ROS_DOMAIN_ID=(\d+)', graph.text)
     assert domain is not None, graph.text
+    here = f'namespace:={SPACE}' in graph.process.args
+    where = ('--namespace', SPACE, '-r', RENAMED) if here else ()
     done = subprocess.run(
-        [sys.executable, '-m', 'sightplan.cli', 'arm', 'grasp', *arguments, '--json'],
+        [sys.executable, '-m', 'sightplan.cli', 'arm', 'grasp', *arguments, *where, '--json'],
         env={**outside_environment(), 'ROS_DOMAIN_ID': domain.group(1)}, capture_output=True,
         text=True, timeout=LIMIT_S, check=False)
     assert done.stdout, done.stderr
@@ -40,10 +43,13 @@ def ask(graph: Graph, *arguments: str) -> tuple[int, dict]:
 
 
 @pytest.mark.parametrize('graph', [
-    ('world:=sim_bridge',), ('world:=arm_bridge', 'hardware:=simulated')], indirect=True,
+    ('world:=sim_bridge',),
+    ('world:=arm_bridge', 'hardware:=simulated', f'namespace:={SPACE}', '-r', RENAMED)],
+    indirect=True,
     ids=lambda arguments: arguments[0])
 def test_what_is_named_is_lifted_and_put_back(graph: Graph) -> None:
-    """The same for the simulated arm and for a robot's driver; what is not seen is not taken."""
+    """The same for the simulated arm and for a robot's driver, here in a namespace and under
+    another name; what is not seen is not taken."""
     def taken() -> bool:
         assert graph.process.poll() is None, graph.text
         code, answer = ask(graph, 'the green block')
@@ -53,11 +59,23 @@ def test_what_is_named_is_lifted_and_put_back(graph: Graph) -> None:
     eventually(lambda: 'is loaded' in graph.text, 'the model')
     eventually(taken, f'a grasp ({said}) in {graph.text}')
     assert ask(graph, 'the green block')[1]['cause'] == 'occupied', graph.text
+    assert ask(graph, 'the unicorn')[1]['cause'] == 'occupied', graph.text
     assert ask(graph, '--put-back') == (0, {'world': graph_world(graph), 'cause': 'done',
                                      'message': ''}), graph.text
-    for absent in ('the mug', 'the unicorn'):
-        code, answer = ask(graph, absent)
-        assert (code, answer['cause']) == (1, 'abstained'), graph.text
+    code, answer = ask(graph, 'the mug')
+    assert code == 1 and answer['cause'] in ('not_found', 'abstained'), (answer, graph.text)
+
+
+@pytest.mark.parametrize('graph', [()], indirect=True, ids=['as it is'])
+def test_nothing_is_grasped_for_a_unicorn(graph: Graph) -> None:
+    """As a person would ask after ``sightplan up grasp``; the words are not the model's."""
+    eventually(lambda: 'is loaded' in graph.text, 'the model')
+    code, answer = ask(graph, 'the unicorn')
+    assert (code, answer['cause']) == (1, 'abstained'), (answer, graph.text)
+    assert answer['message'] == ("it cannot be told whether there is a unicorn: the model does "
+                                 "not know 'unicorn'")
+    code, answer = ask(graph, '--put-back')
+    assert (code, answer['cause']) == (1, 'unknown'), 'nothing is in the hand'
 
 
 def graph_world(graph: Graph) -> str:

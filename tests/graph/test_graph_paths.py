@@ -45,7 +45,7 @@ print(json.dumps([list(reply.ranking), list(reply.best), reply.error_code, reply
 
 
 def test_paths_are_compared_by_another_process(start) -> None:
-    """With a tenth of the published thresholds a length counts from 5 on."""
+    """A tenth of the difference of lengths that would matter counts."""
     graph = start('unknown_occupied:=false', 'length_scale:=0.1', graph_name='paths')
     eventually(lambda: 'ready, without a model' in graph.text, f'the node in {graph.text}')
     domain = re.search(r'ROS_DOMAIN_ID=(\d+)', graph.text)

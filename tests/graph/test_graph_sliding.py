@@ -9,12 +9,14 @@ import pytest
 from graph_testing import result
 from recorded_testing import check_recorded
 
+from fake_openai import FakeServer
 from sightplan.domains import load_domain
 from sightplan.domains.sliding.planner import plan
 from sightplan.metrics import measures
 from sightplan.model import Asked, Observed, Proposed
 from sightplan.records.recorded import read_episodes
 from sightplan.runs import RunSettings, run
+from test_ivispar_modalities import Player, check_words, data, words
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +52,22 @@ def test_a_board_in_words_is_played_on_ros_as_in_process(start, tmp_path: Path) 
     check_recorded(graph.out, lines)
     replies = (tmp_path / 'record' / 'replies-vlm_planner.jsonl').read_text()
     assert all(json.dumps(text)[1:-1] in replies for text in texts), 'the model is told the board'
+
+
+@pytest.mark.parametrize('method', ['action', 'ground'])
+def test_a_served_model_reads_boards_in_words_on_ros(start, tmp_path: Path, method: str) -> None:
+    with FakeServer(Player('text')) as server:
+        graph = start('suite:=ivispar', f'problems:={data(tmp_path / "mine")}',
+                      f'method:={method}', 'backend:=openai',
+                      f'backend_options:=base_url={server.url},model=served,retries=0',
+                      'world_options:=view=text')
+        assert graph.wait() == 0, graph.text
+    line, = graph.lines()
+    assert (line['domain'], line['goal'], line['stop_at_goal']) == ('sliding', 'pictured', True)
+    assert not line['error'] and line['measures']['solved_optimally'] == 1.0
+    assert server.bodies and not server.checks
+    for body in server.bodies:
+        check_words('text', 'pictured', *words(body))
 
 
 def test_belief_takes_the_models_rates_at_once_and_its_pictures_are_recorded(

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from sightplan.agent import method_names
-from sightplan.graphs.graph import load_graph
+from sightplan.graphs.graph import Graph, load_graph
 from sightplan.model import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,8 +33,7 @@ class Call:
 
 
 KINDS = ('LaunchDescription', 'DeclareLaunchArgument', 'SetEnvironmentVariable', 'Shutdown',
-         'OpaqueFunction', 'Node', 'ParameterValue', 'IfCondition', 'PythonExpression',
-         'LaunchConfiguration', 'NotEqualsSubstitution', 'EqualsSubstitution', 'AndSubstitution')
+         'OpaqueFunction', 'Node', 'ParameterValue')
 
 
 @pytest.fixture
@@ -45,10 +43,6 @@ def described(monkeypatch: pytest.MonkeyPatch):
     layout = {'launch': ('LaunchDescription',),
               'launch.actions': ('DeclareLaunchArgument', 'OpaqueFunction',
                                  'SetEnvironmentVariable', 'Shutdown'),
-              'launch.conditions': ('IfCondition',), 'launch.frontend': (),
-              'launch.substitutions': ('AndSubstitution', 'EqualsSubstitution',
-                                       'LaunchConfiguration', 'NotEqualsSubstitution',
-                                       'PythonExpression'),
               'launch_ros': (), 'launch_ros.actions': ('Node',),
               'launch_ros.parameter_descriptions': ('ParameterValue',)}
     for module_name, members in layout.items():
@@ -56,9 +50,6 @@ def described(monkeypatch: pytest.MonkeyPatch):
         for member in members:
             setattr(module, member, kinds[member])
         monkeypatch.setitem(sys.modules, module_name, module)
-    substitution = types.ModuleType('launch.frontend.parse_substitution')
-    substitution.parse_substitution = lambda text: text
-    monkeypatch.setitem(sys.modules, substitution.__name__, substitution)
 
     def run(file: Path) -> dict[str, list[Call]]:
         description = runpy.run_path(str(file))['generate_launch_description']()
@@ -69,69 +60,46 @@ def described(monkeypatch: pytest.MonkeyPatch):
     return run
 
 
+def launched(found: dict[str, list[Call]], given: dict[str, object] | None = None,
+             **configured: str) -> list[Call]:
+    """The nodes that a launch file starts with arguments, and with what surrounds it."""
+    [start] = found['OpaqueFunction']
+    values = {a.arguments[0]: a.named['default_value'] for a in found['DeclareLaunchArgument']}
+    values.update({name: str(value).lower() if isinstance(value, bool) else str(value)
+                   for name, value in (given or {}).items()})
+    context = types.SimpleNamespace(launch_configurations={**values, **configured})
+    return start.named['function'](context, *start.named['args'])
+
+
+def graph_of(file: Path) -> Graph:
+    return load_graph(ROOT / 'config' / 'graphs' / f'{file.name.split(".")[0]}.yaml')
+
+
 def test_nodes_get_keys_of_their_own_where_security_is_on(
         described, monkeypatch: pytest.MonkeyPatch) -> None:
     file = next(file for file in FILES if file.name == 'grasp.launch.py')
     monkeypatch.delenv('ROS_SECURITY_ENABLE', raising=False)
-    assert not any(node.named['ros_arguments'] for node in described(file)['Node'])
+    assert not any(node.named['ros_arguments'] for node in launched(described(file)))
     monkeypatch.setenv('ROS_SECURITY_ENABLE', 'true')
     monkeypatch.delenv('ROS_SECURITY_ENCLAVE_OVERRIDE', raising=False)
-    assert ['--enclave', '/hardware/sim_bridge'] in [
-        node.named['ros_arguments'] for node in described(file)['Node']]
+    keys = [node.named['ros_arguments']
+            for node in launched(described(file), {**ARM, 'namespace': 'left'})]
+    assert ['--enclave', '/left/hardware/sim_bridge'] in keys
 
 
-@pytest.mark.parametrize('file', FILES, ids=lambda file: file.name)
-def test_arguments_are_checked_before_a_node_starts(described, file: Path) -> None:
+def test_arguments_are_checked_before_a_node_starts(described) -> None:
+    file = next(file for file in FILES if file.name == 'experiment.launch.py')
     found = described(file)
-    [check] = found['OpaqueFunction']
-    values = {a.arguments[0]: a.named['default_value'] for a in found['DeclareLaunchArgument']}
-
-    def launched(**given: str) -> dict[str, str]:
-        context = types.SimpleNamespace(launch_configurations={**values, **given})
-        assert check.named['function'](context, *check.named['args']) is None
-        return context.launch_configurations
-    assert launched() == values
-    if file.name == 'experiment.launch.py':
-        followed = launched(protocol='paper', domain='household')
-        assert followed['answers'] == 'prefix' and 'reference' in followed['world_options']
-        with pytest.raises(InputError, match='execution=symbolic'):
-            launched(domain='tabletop', split='short')
-
-
-def true(expression: Call, values: dict[str, object]) -> bool:
-    """Whether a substitution is, with these values of the arguments."""
-    kind = type(expression).__name__
-    if kind == 'LaunchConfiguration':
-        return bool(values[expression.arguments[0]])
-    if kind == 'AndSubstitution':
-        return all(true(part, values) for part in expression.arguments)
-    given, other = expression.arguments
-    return (values[given.arguments[0]] == other) is (kind == 'EqualsSubstitution')
-
-
-def starts_for(condition: Call | None, values: dict[str, object]) -> set[str]:
-    """The methods for which a node is started, with these values of the arguments."""
-    if condition is None:
-        return set(method_names())
-    (expression,) = condition.arguments
-    if type(expression).__name__ != 'PythonExpression':
-        return set(method_names()) if true(expression, values) else set()
-    found = set()
-    for method in method_names():
-        parts = []
-        for part in expression.arguments[0]:
-            if isinstance(part, Call):
-                assert part.arguments == ('method',)
-                part = method
-            parts.append(part)
-        if eval(''.join(parts)):  # as launch does
-            found.add(method)
-    return found
+    grounder, = (node for node in launched(found, {'protocol': 'paper', 'domain': 'household'})
+                 if node.named['name'] == 'grounder')
+    assert grounder.named['parameters'][0]['answers'].arguments == ('prefix',)
+    with pytest.raises(InputError, match='execution=symbolic'):
+        launched(found, {'domain': 'tabletop', 'split': 'short'})
 
 
 @pytest.mark.parametrize('file', FILES, ids=lambda file: file.name)
 def test_the_same_arguments_and_nodes(described, file: Path) -> None:
-    graph = load_graph(ROOT / 'config' / 'graphs' / f'{file.name.split(".")[0]}.yaml')
+    graph = graph_of(file)
     found = described(file)
     declared = {a.arguments[0]: a.named for a in found['DeclareLaunchArgument']}
     assert list(declared) == [argument.name for argument in graph.arguments]
@@ -145,37 +113,45 @@ def test_the_same_arguments_and_nodes(described, file: Path) -> None:
         else:  # ROS refuses a default that is no choice
             assert given['default_value'] in given['choices']
             assert set(given['choices']) == {*argument.allowed, given['default_value']}
-    assert len(found['Node']) == len(graph.nodes)
-    values = graph.values([])
-    for node, spec in zip(found['Node'], graph.nodes, strict=True):
-        assert (node.named['package'], node.named['executable'], node.named['name']) == (
-            spec.package, spec.executable, spec.name)
-        assert node.named['namespace'] == (spec.namespace or None)
-        given = (node.named['parameters'] or [{}])[0]
-        assert given.keys() == spec.parameters.keys()
-        for tried in ({}, {name: 'given' for name in values if values[name] == ''},
-                      {name: True for name in values if values[name] is False},
-                      *({argument.name: choice} for argument in graph.arguments
-                        if argument.type == 'str' for choice in argument.allowed or ()),
-                      {name: value for name, value in ARM.items() if name in values}):
-            chosen = {**values, **tried}
-            assert starts_for(node.named['condition'], chosen) == {
-                method for method in method_names()
-                if spec.wanted({**chosen, 'method': method})}
-        for name, value in spec.resolved(values).items():
-            if isinstance(given[name], Call):
-                assert given[name].arguments == (spec.parameters[name],)
-                assert given[name].named['value_type'] is type(value)
-            else:
-                assert given[name] == value
+    defaults = graph.values([])
+    for tried in ({}, {name: True for name in defaults if defaults[name] is False},
+                  {name: 'given' for name in ('rerun', 'bag') if name in defaults},
+                  {name: value for name, value in ARM.items() if name in defaults},
+                  *({'method': method} for method in ('oracle', 'plan_cot', 'idle')
+                    if 'method' in defaults),
+                  {'namespace': 'left', 'remap': 'camera/image_raw:=/eye grounder:~/ground:=ask'
+                   if 'domain' in defaults else 'a:=b'}):
+        values = {**defaults, **tried}
+        started = launched(found, tried)
+        wanted = graph.chosen(values).nodes
+        assert len(started) == len(wanted)
+        for node, spec in zip(started, wanted, strict=True):
+            assert (node.named['package'], node.named['executable'], node.named['name']) == (
+                spec.package, spec.executable, spec.name)
+            assert node.named['namespace'] == (f'/{spec.namespace}' if spec.namespace else None)
+            assert spec.remap.items() <= set(node.named['remappings'])
+            given = (node.named['parameters'] or [{}])[0]
+            assert {name: value.arguments[0] if isinstance(value, Call) else value
+                    for name, value in given.items()} == spec.resolved(values)
+
+
+def test_a_namespace_around_the_launch_file_goes_before_its_own(described) -> None:
+    file = next(file for file in FILES if file.name == 'paths.launch.py')
+    [critic] = launched(described(file), {'namespace': 'left', 'remap': 'a:=b'},
+                        ros_namespace='/hall')
+    assert critic.named['namespace'] == '/hall/left'
+    assert {('/hall/left/a', '/hall/left/b'), ('/presence', '/hall/left/presence'),
+            ('/hall/left/a/_action/feedback', '/hall/left/b/_action/feedback')} <= set(
+                critic.named['remappings'])
 
 
 @pytest.mark.parametrize('file', FILES, ids=lambda file: file.name)
 def test_the_first_end_of_a_node_stops_all_and_fails_unless_the_run_is_done(described, file: Path,
                                                                             ) -> None:
-    graph = load_graph(ROOT / 'config' / 'graphs' / f'{file.name.split(".")[0]}.yaml')
     runs, stopping = (types.SimpleNamespace(is_shutdown=stops) for stops in (False, True))
-    for node, spec in zip(described(file)['Node'], graph.nodes, strict=True):
+    graph = graph_of(file)
+    for node, spec in zip(launched(described(file)), graph.chosen(graph.values([])).nodes,
+                          strict=True):
         ended = node.named['on_exit']
         for code in (0, 1, 2, -9):
             event = types.SimpleNamespace(returncode=code)

@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import sightplan
 from sightplan.commands.flags import CommandParser
@@ -38,6 +38,11 @@ def make_parser(argv: Sequence[str] = ()) -> CommandParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a sub-command; exit codes: 0 done, 1 failed, 2 bad usage."""
+    return run(argv)
+
+
+def run(argv: Sequence[str] | None = None, before: Callable[[], object] = lambda: None) -> int:
+    """Run a sub-command; see ``main``. ``before`` is called once the command line is read."""
     argv = sys.argv[1:] if argv is None else argv
     parser = make_parser(argv)
     arguments, left = parser.parse_known_args(argv)
@@ -49,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     log_to_stderr(logging.INFO if arguments.verbose else logging.WARNING)
     if isinstance(sys.stdout, io.TextIOWrapper):  # a model may say what no terminal can show
         sys.stdout.reconfigure(errors='backslashreplace')
+    before()
     try:
         code: int = arguments.main(arguments)
         sys.stdout.flush()

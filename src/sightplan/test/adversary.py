@@ -106,10 +106,18 @@ def _next(one: Any) -> Iterator[Any]:
     elif isinstance(one, random.Random):
         yield one.getstate()
     yield getattr(one, '__dict__', None)
-    yield getattr(one, '__weakref__', None)
+    yield _weak_reference(one)
     yield from _attributes(one)
     if type(one).__module__.partition('.')[0].startswith('sightplan'):
         yield repr(one)
+
+
+def _weak_reference(one: object) -> object:
+    """Return the first weak reference to an object; None where it has none."""
+    try:
+        return getattr(one, '__weakref__', None)
+    except TypeError:  # before Python 3.11.3 a dataclass with slots may keep a wrong descriptor
+        return None
 
 
 def _filled(cell: types.CellType) -> bool:

@@ -121,24 +121,41 @@ def test_decoupled_looks_for_what_the_planner_names() -> None:
         {'action': 'close', 'target': 'nothing'},
         {'action': 'wipe', 'target': 'the table', 'bbox': [0.6, 0.4, 0.7, 0.5]}]
     assert first.text == STEPS, 'what the planner wrote'
-    assert second.unread == 'no JSON list of actions'
+    assert second.unread == reading.NO_PLAN
     assert tools.asked == [
         'a steps', 'b steps', ('the red mug', Form.BOX, 'embedded'),
         ('the tray', Form.POINT, 'openai model=m'), ('nothing', Form.BOX, 'embedded'),
         ('the table', Form.BOX, 'embedded')]
 
 
+def test_a_step_that_names_nothing_cannot_be_looked_for() -> None:
+    tools = Tools(a='[{"action": "open", "bbox": [0, 0, 1, 1]}]')
+    reply, = decoupled.Answerer(decoupled.Settings()).answer([sample('a', 'x')], tools)
+    assert 'step 1 (open) does not say in words what or where' in reply.unread
+    assert tools.asked == ['a steps']
+
+
 def test_marks_stand_for_places() -> None:
     said = json.dumps([{'action': 'grasp', 'target': '2'}, {'action': 'PLACE', 'target': 'mark 3'},
                        {'action': 'open', 'target': '9'}])
     tools = Tools(a=said, b=said)
-    answerer = set_of_marks.Answerer(set_of_marks.Settings())
+    answerer = set_of_marks.Answerer(set_of_marks.Settings('embedded'))
     first, _ = answerer.answer([sample('a', 'x'), sample('b', 'y')], tools)
     assert actions(first) == [
         {'action': 'grasp', 'target': '2', 'bbox': [0.3, 0.4, 0.4, 0.5]},
         {'action': 'PLACE', 'target': 'mark 3', 'point': [0.65, 0.45]},
         {'action': 'open', 'target': '9'}]
     assert tools.asked.count(('scene', 1, 'embedded')) == 1, 'a picture is marked once'
+
+
+def test_marks_are_of_a_detector_that_is_named() -> None:
+    tools = Tools(a=json.dumps([{'action': 'grasp', 'target': '2'}]))
+    with pytest.raises(InputError, match=r'marks is not set; .*"boxes file=FILE".*"model"'):
+        set_of_marks.Answerer(set_of_marks.Settings()).answer([sample('a', 'x')], tools)
+    assert not tools.asked
+    own = set_of_marks.Answerer(set_of_marks.Settings('model'))
+    assert actions(own.answer([sample('a', 'x')], tools)[0])[0]['bbox'] == [0.3, 0.4, 0.4, 0.5]
+    assert ('scene', 1, '') in tools.asked, 'the planner itself'
 
 
 def test_a_picture_that_cannot_be_marked_costs_its_own_samples_alone() -> None:
@@ -148,7 +165,7 @@ def test_a_picture_that_cannot_be_marked_costs_its_own_samples_alone() -> None:
                 return SeenThings(unread='the reply is no list')
             return super().reply(one, backend, query)
     tools = Unmarked(b=json.dumps([{'action': 'grasp', 'target': '2'}]))
-    answerer = set_of_marks.Answerer(set_of_marks.Settings())
+    answerer = set_of_marks.Answerer(set_of_marks.Settings('embedded'))
     first, second = answerer.answer(
         [replace(sample('a', 'x'), cluster='other'), sample('b', 'y')], tools)
     assert first.unread == 'the reply is no list'
@@ -174,7 +191,7 @@ def test_instances_are_planned_for() -> None:
     boxes = sorted(step['bbox'] for step in actions(both) if step['action'] == 'grasp')
     assert boxes == [[0.1, 0.4, 0.2, 0.5], [0.3, 0.4, 0.4, 0.5]]
     assert both.probability == 1.0
-    assert "'tidy'" in tidy.unread
+    assert "where things are to go ('tidy up')" in tidy.unread
     assert '0 fork seen' in fork.unread
     assert tools.asked == [('scene', 2, '')], 'it looks once at a picture, and says nothing'
 

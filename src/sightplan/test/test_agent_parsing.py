@@ -50,7 +50,7 @@ YES, NO, UNPARSED, UNKNOWN = Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.
     ('Unknown, but probably yes', UNPARSED), ('unknown or no', UNPARSED),
     ('Yes or unknown', UNPARSED), ('no/unknown', UNPARSED), ('No, I cannot tell', UNPARSED),
     ('yes, unknown to many', YES), ('unknowns', UNPARSED), ('unknown-ish', UNPARSED),
-    ('cannot', UNPARSED), ('I cannot see it', UNPARSED), ('the unknown', UNPARSED),
+    ('cannot', UNPARSED), ('I cannot see it', UNKNOWN), ('the unknown', UNPARSED),
     ('yes <answer> </answer>', UNPARSED), ('<answer></answer>yes<answer>', UNPARSED),
 ])
 def test_examples(text, verdict):

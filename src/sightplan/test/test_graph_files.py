@@ -43,7 +43,7 @@ def test_values_keep_their_types(tmp_path):
     small = graph(tmp_path)
     values = small.values(['speed:=2', 'loud:=yes'])
     assert values == {'speed': 2.0, 'method': 'idle', 'loud': True, 'world': 'sim',
-                      'side': 'left', 'show': ''}
+                      'side': 'left', 'show': '', 'namespace': '', 'remap': ''}
     assert small.nodes[0].resolved(values) == {'rate': 2.0, 'text': 'at 2.0'}
     assert [node.ends_graph for node in small.nodes] == [False] * 7 + [True]
 
@@ -68,9 +68,9 @@ def test_nodes_that_nobody_asked_for_are_left_out(tmp_path, given, nodes):
 
 def test_single_nodes_can_be_chosen_whatever_the_method_needs(tmp_path):
     small = graph(tmp_path)
-    assert [node.name for node in small.only(['asked', 'n']).nodes] == ['n', 'asked']
+    assert [node.name for node in small.only(['asked', 'n'], {}).nodes] == ['n', 'asked']
     with pytest.raises(InputError, match=r"no node 'aksed'.*did you mean 'asked'\?"):
-        small.only(['n', 'aksed'])
+        small.only(['n', 'aksed'], {})
 
 
 def test_no_model_is_started_twice():

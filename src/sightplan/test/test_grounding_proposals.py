@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,25 @@ def test_stages_become_goals_over_instances() -> None:
 def test_the_last_goal_counts_and_thoughts_do_not() -> None:
     text = f'<think>{goal(put((APPLE, TRAY)))}</think>{goal(put((MUG, TRAY)))}'
     assert read_goal(text, SEEN)[0].placements == (('mug_1', 'tray_1'),)
+
+
+def test_things_are_of_any_kind_where_only_a_plan_is_wanted() -> None:
+    wanted = goal(put((TRAY, CABINET), (APPLE, MUG), open=CABINET))
+    stage, = read_goal(wanted, SEEN, any_kind=True)
+    assert stage.placements == (('tray_1', 'cabinet_1'), ('apple_1', 'mug_1'))
+    assert stage.drawer == 'cabinet_1'
+    for text, why in ((goal(put((MUG, MUG))), 'into itself'),
+                      (goal(put((TOP, MUG), close=TOP)), 'cannot be put anywhere')):
+        with pytest.raises(UnreadError, match=why):
+            read_goal(text, SEEN, any_kind=True)
+
+
+def test_what_is_to_be_closed_and_is_not_known_to_be_closed_stands_open() -> None:
+    assert read_goal(goal({'close': TOP}), SEEN)[0].was_open is True
+    assert read_goal(goal({'open': TOP}), SEEN)[0].was_open is None
+    assert read_goal(goal(put((MUG, TOP), close=TOP)), SEEN)[0].was_open is None
+    known = [replace(one, opened=0.1) for one in SEEN]
+    assert read_goal(goal({'close': TOP}), known)[0].was_open is None, 'it is seen to be closed'
 
 
 @pytest.mark.parametrize(('text', 'why'), [

@@ -140,3 +140,14 @@ def test_things_are_matched_one_to_one_by_kind_and_place() -> None:
     found = matched(known, now)
     assert {name: one.name for name, one in found.items()} == {'mug_1': 'y', 'mug_2': 'x'}
     assert matched(known, ()) == {} == matched({}, now)
+
+
+def test_things_of_other_kinds_have_names_that_pddl_allows() -> None:
+    labels = ('Tasse', 'blaue Tasse', 'Müllbeutel (groß)', '微波炉', '2nd shelf!', 'a' * 90, '')
+    found = instances_of([DetectReply(tuple(Detection(
+        Region(Form.BOX, ((k / 10, 0.1), (k / 10 + 0.05, 0.2)), label), {'other': 1.0})
+        for k, label in enumerate(labels)))])
+    assert [one.name for one in found] == [
+        'tasse_1', 'blaue_tasse_1', 'mullbeutel_gro_1', 'other_1', 'thing_2nd_shelf_1',
+        f'{"a" * 40}_1', 'other_2']
+    assert [one.region.label for one in found] == list(labels)

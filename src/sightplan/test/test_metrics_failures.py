@@ -32,6 +32,7 @@ from sightplan.metrics import (
     summarise_episodes,
     without_truth,
 )
+from sightplan.metrics.failures import called_off
 from sightplan.metrics.judgements import WRONG_ANSWER, Judgements
 from sightplan.model import (
     Action,
@@ -512,6 +513,7 @@ def test_a_solved_episode_has_no_cause():
 
 def test_a_cancelled_episode_has_no_cause():
     assert failure_of({'stop': 'cancelled', 'measures': {'solved': None}}) is None
+    assert failure_of({'stop': 'dry_run', 'measures': {'solved': None}}) is None
 
 
 def test_a_recorded_cause_stands():
@@ -577,7 +579,7 @@ def test_any_line_has_exactly_one_cause(line):
     before = json.dumps(line)
     found = failure_of(line)
     assert json.dumps(line) == before, 'the line is only read'
-    if measures.solved(line) or line['stop'] == 'cancelled' or without_truth(line):
+    if measures.solved(line) or called_off(line) or without_truth(line):
         assert found is None
         return
     assert found.cause in Cause and found == failure_of(json.loads(before))

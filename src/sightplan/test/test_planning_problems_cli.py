@@ -11,10 +11,11 @@ import pytest
 
 from sightplan.cli import main
 from sightplan.domains import load_domain
-from sightplan.model import Observation, WorldError
+from sightplan.model import EpisodeSpec, Observation, WorldError
+from sightplan.runs import make_world
 from sightplan_report.contact_sheet import Picture, draw_sheet, shrunk
 
-DOMAIN = load_domain('blocksworld')
+DOMAIN, SLIDING = load_domain('blocksworld'), load_domain('sliding')
 
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
@@ -79,6 +80,83 @@ def test_generate_tells_as_json_what_it_wrote(capsys, tmp_path) -> None:
         assert Path(one['file']).read_bytes() == Path(other['file']).read_bytes()
 
 
+def sliding(capsys, out: Path, *options: str) -> list:
+    """The configurations of generated puzzles, which are checked to be what they say."""
+    told = run_json(capsys, 'generate', '--domain', 'sliding', *options, '--out', str(out))
+    problems = [SLIDING.read_problem(Path(one['file'])) for one in told['problems']]
+    for problem in problems:
+        assert len(SLIDING.part('generator').optimal_plan(problem)) == problem.optimal_length
+    return [json.loads(Path(one['file']).read_text()) for one in told['problems']]
+
+
+@pytest.mark.parametrize(('count', 'files'), [(1, 1), (4, 4), (10, 10), (302, 302), (None, 300)])
+def test_a_split_is_drawn_as_often_as_counted(capsys, tmp_path, count, files) -> None:
+    options = [] if count is None else ['--count', str(count)]
+    told = run_json(capsys, 'generate', '--domain', 'sliding', '--split', 'geoms', *options,
+                    '--out', str(tmp_path / 'a'))
+    assert len(told['problems']) == files == len(list((tmp_path / 'a').glob('*.json')))
+    names = {problem.name for problem in SLIDING.split_problems('geoms')}
+    found = {problem['name'] for problem in told['problems']}
+    assert found <= names if files <= 300 else names < found
+    numbers = [name.split('_') for name in found]
+    assert len({one[4] for one in numbers}) == min(10, files), 'pieces'
+    assert len({one[6] for one in numbers}) == min(10, files), 'moves'
+
+
+def test_another_seed_draws_other_puzzles_of_a_split(capsys, tmp_path) -> None:
+    drawn = [sliding(capsys, tmp_path / seed, '--split', 'tiles', '--count', '3', '--seed', seed)
+             for seed in ('0', '500')]
+    assert drawn[0] != drawn[1]
+
+
+def test_pieces_make_way_in_puzzles_with_interference(capsys, tmp_path) -> None:
+    for file in sliding(capsys, tmp_path / 'a', '--interference', '1', '--min-pieces', '3',
+                        '--max-pieces', '6', '--max-length', '8', '--count', '5'):
+        ways = sum(abs(a - b) for one in file['landmarks'] for a, b in zip(
+            one['start_coordinate'], one['goal_coordinate'], strict=True))
+        assert file['complexity_c2'] == 1 == (file['complexity_c1'] - ways) / 2
+        assert '_c2_1_' in file['config_instance_id']
+
+
+def test_shapes_and_colours_are_chosen_by_name(capsys, tmp_path) -> None:
+    files = sliding(capsys, tmp_path / 'a', '--shapes', 'cone, Prism,cube,sphere,pyramid,cylinder',
+                    '--colours', 'light_blue,tomato,dark slate gray', '--min-pieces', '15',
+                    '--max-pieces', '15', '--max-length', '5', '--count', '4')
+    marks = [mark for file in files for mark in file['landmarks']]
+    assert {mark['body'] for mark in marks} == {
+        'cone', 'prism', 'cube', 'sphere', 'pyramid', 'cylinder'}
+    assert {mark['color'].replace(' ', '_') for mark in marks} == {
+        'light_blue', 'tomato', 'dark_slate_gray'}
+    with make_world('sliding', {'view': '2d', 'width': 160, 'height': 120}) as world:
+        problem = SLIDING.read_problem(next((tmp_path / 'a').glob('*.json')))
+        world.reset(EpisodeSpec('one', problem, 'ground'))
+        assert world.observe().image is not None, 'the world can draw what is generated'
+
+
+@pytest.mark.parametrize(('size', 'pieces'), [(2, 1), (2, 3), (3, 8), (4, 1), (5, 16), (6, 16)])
+def test_boards_of_all_sizes_from_one_piece_to_one_gap(capsys, tmp_path, size, pieces) -> None:
+    for file in sliding(capsys, tmp_path / 'a', '--size', str(size), '--min-pieces', str(pieces),
+                        '--max-pieces', str(pieces), '--min-length', '1', '--max-length', '2',
+                        '--count', '2'):
+        assert (file['grid_size'], len(file['landmarks'])) == (size, pieces)
+
+
+@pytest.mark.parametrize('size', [2, 3, 4, 5])
+def test_tiles_of_a_size(capsys, tmp_path, size) -> None:
+    for file in sliding(capsys, tmp_path / 'a', '--tiles', '--size', str(size), '--max-length',
+                        '5', '--count', '2'):
+        assert len(file['landmarks']) == size * size - 1
+
+
+def test_help_has_the_values_of_every_setting(capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(['problems', 'generate', '--help'])
+    text = ' '.join(capsys.readouterr().out.split())
+    assert 'None' not in text
+    assert 'instead of geoms (default: no)' in text
+    assert 'blocksworld: 0 to 100, default: 1; sliding: 1 to 40, default: 2' in text
+
+
 def test_show_draws_and_plans(capsys) -> None:
     problem = DOMAIN.split_problems('hard')[2]
     code, out, err = run(capsys, 'show', 'hard/problem_02')
@@ -129,7 +207,26 @@ def test_show_of_a_problem_without_a_plan_and_without_a_picture(capsys, tmp_path
     (['generate', '--blocks', '3', '--columns', '1', '--out', '/x'], 2, 'found only 0 of 10'),
     (['generate', '--split', 'easy', '--out', '/x'], 2, 'simple, medium, hard'),
     (['generate', '--split', 'hard', '--blocks', '3', '--out', '/x'], 2, 'leave out blocks'),
-    (['generate', '--out', '/dev/null/x'], 2, 'cannot be written')])
+    (['generate', '--out', '/dev/null/x'], 2, 'cannot be written'),
+    *((['generate', '--domain', 'sliding', '--out', '/x', *options], 2, words)
+      for options, words in (
+          (['--colours', 'rad'], "'rad' does not exist; did you mean 'red'"),
+          (['--colours', 'gray,grey'], 'grey looks like gray'),
+          (['--colours', ''], "colours: '' does not exist"),
+          (['--shapes', 'cube,ball'], "shapes: 'ball' does not exist"),
+          (['--shapes', 'cube,Cube'], 'cube is there twice'),
+          (['--shapes', 'cube', '--colours', 'red,blue'], 'there are 2 (set max_pieces to 2'),
+          (['--size', '3'], 'set max_pieces to 8 or less'), (['--size', '7'], 'at most 6'),
+          (['--size', '1'], 'at least 2'), (['--max-pieces', '16'], 'leave no gap'),
+          (['--min-pieces', '0'], 'at least 1'), (['--count', '-3'], 'at least 1'),
+          (['--seed', '-1'], 'at least 0'), (['--min-pieces', '12'], 'is above max_pieces'),
+          (['--interference', '1', '--min-pieces', '1'], 'needs two pieces at least'),
+          (['--interference', '4', '--max-length', '9'], 'of 10 moves at least'),
+          (['--interference', '-1'], 'at least 0'), (['--interference', '5'], 'at most 4'),
+          (['--tiles', '--colours', 'red'], 'colours is about geoms'),
+          (['--tiles', '--interference', '1'], 'interference is about geoms'),
+          (['--tiles', '--size', '2', '--max-length', '4', '--count', '90'], 'found only'),
+          (['--split', 'geoms', '--tiles'], 'leave out tiles')))])
 def test_bad_usage(capsys, arguments, code, words) -> None:
     found, out, err = run(capsys, *arguments)
     assert (found, out) == (code, '')

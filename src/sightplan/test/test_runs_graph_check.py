@@ -34,7 +34,11 @@ def test_a_model_that_would_see_nothing_is_refused(arguments: tuple[str, ...], s
     (('prompts:=/nowhere', 'world:=arm_bridge', 'method:=oracle'), '/nowhere: no such folder'),
     (('problems:=/nowhere',), '/nowhere: '),
     (('domain_file:=/nowhere.pddl',), '/nowhere.pddl:1: cannot be read'),
-    (('split:=simpel',), "split 'simpel' is unknown in domain blocksworld")])
+    (('split:=simpel',), "split 'simpel' is unknown in domain blocksworld.*did you mean 'simple'"),
+    (('out:=/proc/nowhere',), 'out:=/proc/nowhere cannot be made'),
+    (('backend_options:=foo=1',), "backend_options: there is no setting 'foo'"),
+    (('method:=belief', 'method_options:=accept=7'), 'accept = 7.0 is out of bounds'),
+    (('execution:=arm', 'robot:=nobot'), "robot 'nobot' is unknown; choose one of panda")])
 def test_what_is_not_there_is_refused(arguments: tuple[str, ...], said: str) -> None:
     with pytest.raises(InputError, match=said):
         check_graph_arguments(load_graph(GRAPH).values(arguments))
@@ -47,6 +51,15 @@ def test_what_is_not_there_is_refused(arguments: tuple[str, ...], said: str) -> 
     (*SLIDING, 'method:=ground')])
 def test_others_are_not(arguments: tuple[str, ...]) -> None:
     check_graph_arguments(load_graph(GRAPH).values(arguments))
+
+
+def test_a_domain_without_the_usual_split_has_its_first_one() -> None:
+    graph = load_graph(GRAPH)
+    assert with_protocol(graph.values(['domain:=sliding']), ['domain'])['split'] == 'geoms'
+    assert with_protocol(graph.values(['domain:=household']), ['domain'])['split'] == 'simple'
+    named = graph.values(['domain:=sliding', 'split:=simple'])
+    with pytest.raises(InputError, match='unknown in domain sliding .choose one of geoms, tiles'):
+        check_graph_arguments(with_protocol(named, ['domain', 'split']))
 
 
 def test_every_node_gets_what_the_protocol_sets() -> None:
@@ -90,3 +103,7 @@ def test_the_command_refuses_them_and_starts_nothing(
     monkeypatch.setattr('sightplan.commands.up.run_graph', lambda *_, **__: pytest.fail('started'))
     assert main(['up', str(GRAPH), *TABLETOP]) == 2
     assert 'such as noisy_oracle' in capsys.readouterr().err
+
+
+def test_a_graph_that_asks_no_model_needs_none() -> None:
+    check_graph_arguments({'backend': '', 'backend_options': ''})

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pytest
 
@@ -11,6 +12,7 @@ from sightplan.domains import load_domain
 from sightplan.domains.scene_instances import read_instances
 from sightplan.model import DomainError, InputError, Privileged
 from sightplan.runs import EpisodePlan, RunSettings
+from sightplan.runs.problem_folders import split_folders
 
 BLOCKS, HOME = load_domain('blocksworld'), load_domain('household')
 SPLITS = ('simple', 'medium', 'hard')
@@ -82,13 +84,21 @@ def test_a_folder_with_another_name_has_no_suite_until_one_is_named(release):
                          stop_at_goal='no')) == 2 * [('hard', 7, False)]
 
 
-def test_a_named_suite_without_the_split_rules_no_problems_of_a_folder(tmp_path):
+def test_a_named_suite_without_a_split_rules_what_all_its_splits_have_in_common(tmp_path):
     sliding = load_domain('sliding')
     (tmp_path / 'mine').mkdir()
     name, text = sliding.problem_file(sliding.split_problems(sliding.splits[0])[0])
     (tmp_path / 'mine' / name).write_text(text)
     found = plan(tmp_path / 'mine', domain='sliding', suite='ivispar', method='idle')
-    assert found.suite.name == 'ivispar' and rules_of(found) == [('', 20, False)]
+    assert found.suite.name == 'ivispar' and rules_of(found) == [('', 20, True)]
+    assert found.items[0].pictured_goal
+    two = tmp_path / 'two'
+    two.mkdir()
+    (two / 'suite.yaml').write_text(
+        'title: Two\nkind: episodes\ndomains: {sliding: {splits: [geoms, tiles], '
+        'stop_at_goal: true, max_actions: {geoms: 5, tiles: 7}}}\n')
+    differ = plan(tmp_path / 'mine', domain='sliding', suite=str(two), method='idle')
+    assert rules_of(differ) == [('', 20, False)], 'its splits have different budgets'
 
 
 def test_the_console_says_whose_rules_hold(release, tmp_path, capsys, caplog):
@@ -118,6 +128,15 @@ def test_a_missing_or_doubled_split_is_named(release):
     with pytest.raises(InputError, match='several folders hold split hard: blocksworld.*old/hard'):
         plan(release, split='hard')
     assert rules_of(plan(release / 'old', split='hard')) == [('hard', 30, True)]
+
+
+def test_a_split_that_nobody_named_is_not_missed(tmp_path):
+    source = load_domain('sliding').split_folder('geoms')
+    (tmp_path / 'mine').mkdir()
+    shutil.copy(min(source.glob('*.json')), tmp_path / 'mine')
+    with pytest.raises(InputError, match=r'no problem files of domain sliding; there are mine'):
+        split_folders(RunSettings(domain='sliding', problems=str(tmp_path)),
+                      load_domain('sliding'))
 
 
 SHAPES = {

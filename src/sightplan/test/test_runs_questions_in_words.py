@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -191,6 +192,7 @@ def test_a_table_of_a_real_model_errs_as_often_as_it_does_overall(folder):
 
 
 def test_embedded_leaves_words_that_it_does_not_know_unread_and_says_why(folder):
+    shutil.copy(Path(__file__).parents[3] / 'docs' / 'images' / 'blocks.png', folder / 'one.png')
     (folder / 'questions.csv').write_text(
         f'one.png,yes,Is there a red thing?\none.png,no,{EMBEDDED_KNOWS}\n')
     run(settings(folder, backend='embedded'))
@@ -521,7 +523,8 @@ def test_the_truth_is_that_of_the_picture_also_where_a_cluster_has_several(folde
 
 def test_a_sample_whose_truth_cannot_be_drawn_costs_the_picture_alone(folder):
     (folder / 'mine.py').write_text(POINTING)
-    summary = run(settings(folder, backend='noisy_locator', backend_options={'hit': 0.0}))
+    summary = run(settings(folder, backend='noisy_locator',
+                           backend_options={'hit': 0.0, 'silent': 0.0}))
     assert summary['causes'] == {'missed': 2}
     assert not any(line.get('picture') for line in lines_of(folder))
 

@@ -1,12 +1,14 @@
 """Which problems a part of a split has."""
 
 import itertools
+import re
+import time
 from collections import Counter
 
 import pytest
 
 from sightplan.runs import RunSettings, specify
-from sightplan.runs.spread import chosen, spread
+from sightplan.runs.spread import chosen, kind_of_problem, spread
 
 
 def problems_of(**settings):
@@ -37,4 +39,54 @@ def test_whole_rounds_keep_the_order_of_the_problems_and_a_part_of_one_follows()
     pairs = [(item.split, item.problem) for item in specify(RunSettings(split='simple')).items]
     assert chosen(25, pairs) == [(0, index) for index in range(25)]
     assert chosen(52, pairs)[50:] == [(2, 0), (2, 16)]
-    assert sorted(spread(pairs)) == list(range(25)), 'each once'
+    kinds = [(split, kind_of_problem(problem.name)) for split, problem in pairs]
+    assert sorted(spread(kinds)) == list(range(25)), 'each once'
+
+
+def numbers_of(name):
+    return tuple(map(int, re.search(r'_g_(\d+)_c1_(\d+)_', name).groups()))
+
+
+@pytest.mark.parametrize('count', [2, 5, 10, 20, 50, 100])
+def test_a_part_of_the_sliding_puzzles_has_all_numbers_of_pieces_and_lengths(count):
+    found = [numbers_of(name) for _, name in problems_of(
+        domain='sliding', split='geoms', episodes=count)]
+    for values in zip(*found, strict=True):
+        often = Counter(values)
+        assert max(often.values()) - min(often.values()) <= 2, often
+        assert len(often) == min(10, count)
+        assert count > 2 or max(values) - min(values) >= 8, 'two are far apart'
+
+
+def test_beginnings_of_the_sliding_puzzles_are_the_same_ones():
+    parts = [problems_of(domain='sliding', split='geoms', episodes=count) for count in (1, 2, 12)]
+    assert parts[2][:2] == parts[1] and parts[1][:1] == parts[0]
+
+
+def test_the_kind_of_a_problem_is_its_name_and_the_numbers_in_it():
+    assert kind_of_problem('sorting_books_3') == kind_of_problem('sorting_books_12')
+    assert kind_of_problem('g_5_c1_7_i_012')[1:] == (5.0, 1.0, 7.0)
+    assert kind_of_problem('problem_00') == ('problem',)
+
+
+def test_many_kinds_are_spread_in_moderate_time():
+    kinds = [('one', kind_of_problem(f'g_{k}_c_{c}_i_0')) for k in range(70) for c in range(70)]
+    started = time.process_time()
+    assert sorted(spread(kinds)) == list(range(4900))
+    assert time.process_time() - started < 20.0
+
+
+@pytest.mark.parametrize(('suite', 'split', 'name', 'kinds'), [
+    ('ivispar', 'boards_2d', 'pieces', 10), ('grounded_plan', 'medium', 'instruction_type', 2)])
+def test_a_part_of_the_samples_has_all_kinds(suite, split, name, kinds):
+    pytest.importorskip('sightplan_suites')
+    items = specify(RunSettings(suite=suite, split=split, method='oracle', episodes=10)).items
+    assert len(items) == 10 and len({item.details[name] for item in items}) == kinds
+    assert len({item.cluster for item in items}) >= 5
+
+
+def test_a_part_of_all_samples_has_all_splits():
+    pytest.importorskip('sightplan_suites')
+    items = specify(RunSettings(suite='ivispar', split='samples', method='oracle',
+                                episodes=6)).items
+    assert Counter(item.split for item in items) == {'boards_3d': 3, 'boards_2d': 3}

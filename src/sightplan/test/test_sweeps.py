@@ -385,7 +385,7 @@ def test_what_a_cell_refers_to_is_part_of_its_name(tmp_path, monkeypatch):
             'problems: 2', 'problems: 3')).calibrations[0].stem
     domain = load_domain('blocksworld')
     real = domain.prompt_hash
-    monkeypatch.setattr(domain, 'prompt_hash', lambda name: real(name)[::-1])
+    monkeypatch.setattr(domain, 'prompt_hash', lambda *prompt: real(*prompt)[::-1])
     assert {c.name for c in sweep_of(text).cells} & names == {sweep_of(text).cells[2].name}
 
 

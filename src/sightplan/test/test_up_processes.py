@@ -447,7 +447,7 @@ NODE = {'package': 'p', 'executable': 'waits', 'name': 'n', 'namespace': 'left'}
 
 def test_each_node_has_keys_of_its_own(secured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (secured / 'left' / 'n').mkdir(parents=True)
-    assert command(NodeSpec(**NODE), {})[4:] == ['--enclave', '/left/n', '-r', '__ns:=/left']
+    assert command(NodeSpec(**NODE), {})[-2:] == ['--enclave', '/left/n']
     monkeypatch.setenv('ROS_SECURITY_ENCLAVE_OVERRIDE', '/all')
     assert '--enclave' not in command(NodeSpec(**NODE), {})
     monkeypatch.delenv('ROS_SECURITY_ENCLAVE_OVERRIDE')

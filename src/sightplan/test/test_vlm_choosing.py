@@ -18,7 +18,15 @@ from sightplan.model import (
 )
 from sightplan.model.query import Deadline, ModelByKind, answers, ask_one
 from sightplan.queries import Generate, TextReply
-from sightplan.queries.choose import HARD, ChoiceReply, Choose, compare, read_choice, read_letter
+from sightplan.queries.choose import (
+    HARD,
+    ChoiceReply,
+    Choose,
+    Comparison,
+    compare,
+    read_choice,
+    read_letter,
+)
 from sightplan.vlm.api import make_backend
 from sightplan.vlm.wrapping import Prompted
 
@@ -190,3 +198,15 @@ def test_queries_put_in_words_go_on_after_one_failed_where_the_rest_is_of_use(
     partial = [None if reply is None else reply.chosen for reply in caught.value.partial]
     assert model.asked == asked and partial == ([1, None, 1, 1] if asked == 4 else
                                                 [1, None, None, None])
+
+
+@pytest.mark.parametrize(('text', 'reason'), [
+    ('I cannot tell which one is better.', 'the model says so'),
+    ('The pictures show no path; there is no such thing.', 'no such thing is seen'),
+    ('Path 1 is better, although the end is hidden.', ''),
+    ('Path 1 is too far from the walls to be the worse one: Path 1.', '')])
+def test_a_model_that_cannot_tell_chooses_nothing_and_is_no_evidence(text, reason):
+    reply = read_choice(text, ('Path 1', 'Path 2'))
+    assert reply.cannot_tell == reason and (reply.chosen is None) is bool(reason)
+    found = Comparison(0.5, None, (reply, reply))
+    assert found.cannot_tell == reason

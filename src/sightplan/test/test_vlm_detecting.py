@@ -240,3 +240,10 @@ def test_what_is_no_picture_is_refused_and_deadlines_hold(untrained: Path) -> No
         ask_one(made, Detect(IMAGE, DEPTH[None]))
     with pytest.raises(DeadlineError, match='limit'):
         ask_one(made, Detect(IMAGE), 0.0)
+
+
+def test_of_a_picture_that_it_was_not_made_for_it_cannot_tell(untrained: Path) -> None:
+    detector = detecting.EmbeddedDetector(untrained, unlike=lambda picture: 'it is a photograph')
+    reply = ask_one(detector, Detect(IMAGE))
+    assert reply == DetectReply(cannot_tell='it is a photograph')
+    assert reply.summary() == 'cannot tell: it is a photograph'

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.flags import REQUIRED, argument, option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, add_group, read_numbers
+from sightplan.commands.shared_flags import PlaceArguments
 from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError, user_path
 from sightplan.model.region import LEAST_TO_ACT
@@ -55,10 +56,11 @@ examples:
 _GRASP = """\
 Have the arm of a running graph take something and lift it. The grounder is asked where it is in
 the camera's next picture; the world's node (arm_bridge, or sim_bridge with execution:=arm) does
-the rest, through its safety gate. Where the grounder is not sure, nothing moves: its probability
-must be .9 or more, a check must have confirmed that the thing is there, and its model must know
-every word. With --at or --trace you say where it is, and nobody is asked. Ctrl-C cancels: the arm
-holds.
+the rest, through its safety gate. Where the grounder is not sure, nothing is grasped: its
+probability must be .9 or more, a check must have confirmed that the thing is there, its model must
+know every word, and no other colour may fit nearly as well. Then the arm moves out of the camera's
+view, if it is in it, and the grounder is asked once more; what is like the thing is named. With
+--at or --trace you say where it is, and nobody is asked. Ctrl-C cancels: the arm holds.
 
 Places are in unit coordinates: x from 0 at the picture's left edge to 1 at the right one, y from
 0 at the top to 1 at the bottom.
@@ -94,7 +96,7 @@ the focal length with any.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckArguments:
+class CheckArguments(PlaceArguments):
     """Arguments of ``sightplan arm check``."""
 
     robot: str = argument('a name in config/robots, or a file', default='panda')
@@ -163,7 +165,7 @@ class DetectArguments:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GraspArguments:
+class GraspArguments(PlaceArguments):
     """Arguments of ``sightplan arm grasp``."""
 
     target: str = argument('what to take, in words', default='')
@@ -268,7 +270,7 @@ def check(arguments: CheckArguments) -> Result:
 
 def _check_live(arguments: CheckArguments) -> Result:
     """Print which guarantees hold for the arm of a running graph, or of bare drivers."""
-    answer = _ask_graph({'robot': arguments.robot}, 'arm_live')
+    answer = _ask_graph({'robot': arguments.robot, 'place': arguments.place}, 'arm_live')
     if 'error' in answer:
         print(f'error: {answer["error"]}', file=sys.stderr)
         return answer, FAILED
@@ -756,11 +758,12 @@ def grasp(arguments: GraspArguments) -> Result:
     answer = _ask_graph({
         'target': arguments.target, 'points': points, 'part': arguments.part,
         'put_back': arguments.put_back, 'least': arguments.least,
-        'timeout_s': arguments.timeout})
+        'timeout_s': arguments.timeout, 'place': arguments.place})
     if 'error' in answer:
         print(f'error: {answer["error"]}', file=sys.stderr)
     else:
-        chance = answer.get('probability')
+        tried = 'world' in answer  # else the message has all probabilities
+        chance = answer.get('probability') if tried else None
         print(f'{answer["cause"]}{": " if answer["message"] else ""}{answer["message"]}'
               f'{"" if chance is None else f" (P = {chance:.2f})"}')
     return answer, DONE if answer.get('cause') == 'done' else FAILED

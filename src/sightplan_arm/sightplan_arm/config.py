@@ -485,7 +485,11 @@ class RobotConfig:
 
 @dataclass(frozen=True, eq=False)
 class _RobotFile:
-    """Content of a robot's file; its URDF has not been found and read yet."""
+    """Content of a robot's file; its URDF has not been found and read yet.
+
+    The section ``base``, about a robot that drives, is for those who compare paths
+    (``sightplan_suites.paths.robot_bases``), and passed over here.
+    """
 
     __pydantic_config__ = _KNOWN_FIELDS_ONLY
     urdf: Text
@@ -497,6 +501,7 @@ class _RobotFile:
     table: TableConfig
     safety: SafetyConfig
     description: str = ''
+    base: Any = None
 
 
 @functools.cache

@@ -114,7 +114,8 @@ def test_a_running_graph_is_asked_what_is_guaranteed(capsys, monkeypatch, asked,
     requests = []
     monkeypatch.setattr(command, '_ask_graph', lambda *given: requests.append(given) or answer)
     code, out, _ = call(capsys, 'check', 'panda', '--live')
-    assert (code, requests) == (0 if ready else 1, [({'robot': 'panda'}, 'arm_live')])
+    [(request, module)] = requests
+    assert (code, request['robot'], module) == (0 if ready else 1, 'panda', 'arm_live')
     assert 'holds   stop: x' in out
     assert words in out
     code, found, _ = result(capsys, 'check', 'panda', '--live')

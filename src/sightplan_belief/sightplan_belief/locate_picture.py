@@ -34,8 +34,9 @@ from sightplan.model.depth_files import read_depth
 from sightplan.model.picture_files import checked_rgb, read_image
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Model, ask_one, part_name, traits_of
-from sightplan.model.region import Point
-from sightplan.queries.locate import Locate
+from sightplan.model.region import PLAIN_WORDING, PlaceWording, Point
+from sightplan.model.whereabouts import Whereabouts, is_foreign
+from sightplan.queries.locate import Locate, LocateReply
 from sightplan.vlm.api import (
     ModelUser,
     backend_class,
@@ -46,8 +47,9 @@ from sightplan.vlm.api import (
 )
 from sightplan.vlm.recording import Recorded
 from sightplan_belief.pointing import Located, Pieces, Pointer, Reliability, propose_pieces
-from sightplan_belief.pointing.asking import CANNOT_TELL, are_named, doubt_of
+from sightplan_belief.pointing.asking import CANNOT_TELL, doubt_of, whereabouts_of
 from sightplan_belief.pointing.depth_pieces import Camera
+from sightplan_belief.pointing.places import UNTOLD
 
 _USUAL = PointerSettings()
 
@@ -59,18 +61,21 @@ class Found:
     Attributes:
         target: what was looked for.
         regions: in unit coordinates, the best first; none: ``missing`` says why.
-        probability: that the first region is right; without any, that the target is not there;
-            None where nobody offers one.
+        probability: that the target exists and is at the first region; without any, that the
+            target is not there; None where nobody offers one.
         sure: whether the probability is at least what was to be accepted, a check confirmed that
             the target is there, and the model knows every word of it.
         unread: why what the model said cannot be used, or that it failed on this target while it
             answered others; '' if it can be used.
         text: what the model said at first; '' for a model that does not speak.
         askings: how often it was asked to point.
-        checks: how often it was asked whether a marked place is right.
+        checks: how often it was asked whether a marked place is right, or whether there is such
+            a thing.
         model: exact name of the model that answered.
         doubt: why it is not sure, in words; '' if it is, or if ``unread``.
         unknown: words of the target that the model does not know.
+        present: probability that the target is in the picture, wherever; None where nobody
+            offers one.
     """
 
     target: Target
@@ -84,6 +89,19 @@ class Found:
     model: str = ''
     doubt: str = ''
     unknown: tuple[str, ...] = ()
+    present: float | None = None
+
+    @property
+    def whereabouts(self) -> Whereabouts:
+        """Answer: here, not here, or that it cannot be told, for which ``reason`` has why."""
+        return whereabouts_of(self.regions, self.unread, self.unknown, self.doubt)
+
+    @property
+    def reason(self) -> str:
+        """Why it cannot be told whether the target is there; '' if it can."""
+        if self.whereabouts is not Whereabouts.CANNOT_TELL:
+            return ''
+        return self.unread or self.doubt.removeprefix(CANNOT_TELL)
 
     @property
     def missing(self) -> str:
@@ -104,8 +122,8 @@ class BackendLocator(ModelUser):
     It is asked several times, and what it says is weighed (``Pointer``); once only, and taken at
     its word, with ``max_askings`` = 1 and for a trace. A model that cannot check a place
     (``queries.Check``) is not asked whether places are right: it would not know such a
-    question. Then nothing is sure, unless it tells apart from pointing what the words name
-    (``LocateReply.named``).
+    question. Then nothing is sure, unless it tells apart from pointing whether such a thing
+    exists (``LocateReply.exists``).
 
     Args:
         name: of the backend.
@@ -131,6 +149,7 @@ class BackendLocator(ModelUser):
                settings: PointerSettings | None = None, *,
                depth_m: NDArray[np.float32] | None = None, camera: Camera | None = None,
                start: Point | None = None, timeout_s: float | None = None,
+               wording: PlaceWording = PLAIN_WORDING, attempt: int = 0,
                progress: Callable[[int], None] | None = None) -> list[Found]:
         """Locate all targets in one picture.
 
@@ -144,6 +163,8 @@ class BackendLocator(ModelUser):
             timeout_s: wall-clock limit of all targets together [s]. A target that is asked for
                 several times has an even share of what is left, at the end of which counts what
                 is known by then.
+            wording: what prompts say besides what to find.
+            attempt: number of the first asking about each target, from 0.
             progress: is told after each target how many are done.
 
         Returns:
@@ -168,7 +189,7 @@ class BackendLocator(ModelUser):
             if left_s is not None and left_s <= 0:
                 raise DeadlineError(f'{number} of {len(targets)} targets were located within '
                                     f'{timeout_s:g} s; allow more time, or ask for fewer')
-            query = Locate(image, target, depth_m, start)
+            query = Locate(image, target, depth_m, start, attempt, wording)
             try:
                 if settings.max_askings == 1 or target.form is Form.TRACE:
                     found.append(self._plainly(query, settings, left_s))
@@ -191,21 +212,48 @@ class BackendLocator(ModelUser):
                  left_s: float | None) -> Found:
         """Ask the model once."""
         reply = ask_one(self._model, query, left_s)
-        chance = reply.probability
-        doubt = '' if reply.unread else doubt_of(
-            chance, settings.accept, reply.unknown,
-            not reply.regions or are_named([] if reply.named is None else [reply.named]),
-            absent=not reply.regions)
-        return Found(query.target, reply.regions, chance, not (doubt or reply.unread),
-                     reply.unread, reply.text, askings=1, model=self.model, doubt=doubt,
-                     unknown=reply.unknown)
+        if reply.unread:
+            return Found(query.target, reply.regions, reply.probability, False, reply.unread,
+                         reply.text, askings=1, model=self.model, unknown=reply.unknown)
+        if is_foreign(reply.foreign):
+            return Found(query.target, text=reply.text, askings=1, model=self.model,
+                         unknown=reply.unknown, doubt=doubt_of(
+                             None, settings.accept, reply.unknown, False, foreign=True))
+        regions, chance, present = _with_existence(reply, settings.prior_present)
+        doubt = doubt_of(chance, settings.accept, reply.unknown,
+                         not regions or reply.exists is not None, absent=not regions)
+        return Found(query.target, regions, chance, not doubt, '', reply.text, askings=1,
+                     model=self.model, doubt=doubt, unknown=reply.unknown, present=present)
 
     def _believed(self, located: Located) -> Found:
         """Result of several askings."""
         reply = located.to_reply()
         return Found(located.target, reply.regions, reply.probability, located.sure, reply.unread,
                      reply.text, located.askings, located.checks, self.model, located.doubt,
-                     located.unknown)
+                     located.unknown, located.present)
+
+
+def _with_existence(reply: LocateReply, prior: float,
+                    ) -> tuple[tuple[Region, ...], float | None, float | None]:
+    """Places of a reply, their probability, and that of the target's existence.
+
+    Args:
+        reply: of a model that is taken at its word.
+        prior: probability beforehand that the target is in the picture.
+
+    Returns:
+        No places, and the probability that the target is not there, where the model tells that
+        it rather does not exist.
+    """
+    told = UNTOLD if reply.unknown else reply.exists
+    if told is None or not reply.regions:
+        return reply.regions, reply.probability, None
+    there, not_there = prior * told, (1 - prior) * (1 - told)
+    present = there / (there + not_there) if there + not_there else prior
+    if present <= 1 - present:
+        return (), 1 - present, present
+    return (reply.regions, None if reply.probability is None else reply.probability * present,
+            present)
 
 
 def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Target], *,
@@ -214,6 +262,7 @@ def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Targ
            depth: str | Path | NDArray[np.float32] | None = None, camera: Camera | None = None,
            start: Point | None = None, max_askings: int = _USUAL.max_askings,
            accept: float = _USUAL.accept, checks: bool = _USUAL.checks, mark: str = _USUAL.mark,
+           prior_present: float = _USUAL.prior_present,
            reliability: Reliability | None = None, record: str | Path | None = None,
            progress: Callable[[int], None] | None = None) -> list[Found]:
     """Locate things in a picture.
@@ -231,9 +280,11 @@ def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Targ
         max_askings: most askings about one target; 1: the model points once and is taken at its
             word, and no place is checked.
         accept: probability from which a place may be sure, and asking ends.
-        checks: whether the model is asked if marked places are right.
+        checks: whether the model is asked if marked places are right, and if there is such a
+            thing.
         mark: what is marked for that: ``piece`` (for things), or ``point`` (for parts of things
             and places to act on).
+        prior_present: probability that a target is in the picture, before the model is asked.
         reliability: of the model; None: nothing is known of it.
         record: file to which all queries and replies are written, for the backend ``replay``.
         progress: is told after each target how many are done.
@@ -249,7 +300,8 @@ def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Targ
     if depth is not None and not isinstance(depth, np.ndarray):
         depth = read_depth(user_path(str(depth)))
     wanted = _targets([targets] if isinstance(targets, str) else targets, form)
-    settings = PointerSettings(max_askings, accept, checks=checks, mark=mark)
+    settings = PointerSettings(max_askings, accept, checks=checks, mark=mark,
+                               prior_present=prior_present)
     check_settings(settings)
     _check(image, wanted, depth, camera, start)
     kind = backend_class(backend)

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.domains import Domain, load_domain
-from sightplan.grounding.backend_grounder import BackendGrounder
+from sightplan.grounding import BackendGrounder, meaning_of, why_unable
 from sightplan.model import (
     Answer,
     InputError,
@@ -49,8 +49,27 @@ from sightplan_belief.estimator import (
 from sightplan_belief.observation_model import read_observation_model
 from sightplan_belief.priors import known_rates
 
+_MOST_EXAMPLES = 20
+"""Most questions among which one is looked for as an example; from all that may be asked."""
+_SURE = 0.9
+"""Least probability of "yes" of an example."""
 PROMPT = 'ground'
 """Prompt around the questions, for models that read one."""
+
+
+class FreeAnswer(NamedTuple):
+    """A model's answer to a question in words.
+
+    Attributes:
+        model: exact name of the model.
+        answer: its answer.
+        read_as: the question of the model's domain that the words were read as; '' for a model
+            that reads any words.
+    """
+
+    model: str
+    answer: Answer
+    read_as: str = ''
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +89,12 @@ class Seen:
     questions: tuple[Question, ...]
     answers: tuple[Answer, ...]
     estimate: Estimate
+
+    @property
+    def cannot_tell(self) -> str:
+        """Why the model can tell nothing of the picture; '' if it can, or does not say why."""
+        reasons = {answer.reason for answer in self.answers}
+        return reasons.pop() if len(reasons) == 1 else ''
 
     def notable(self, above: float = 0.01) -> list[tuple[Question, Answer]]:
         """Questions and answers, the most probable first.
@@ -132,7 +157,7 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
 
 def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain: str = '',
                backend: str = 'embedded', backend_options: Mapping[str, Any] | None = None,
-               ) -> tuple[str, Answer]:
+               ) -> FreeAnswer:
     """Ask one question in words of one's own.
 
     A model that can write answers in free text, another one with yes or no.
@@ -145,11 +170,13 @@ def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain
         backend_options: its settings.
 
     Returns:
-        Exact name of the model, and its answer, whose ``text`` is the reply and whose ``verdict``
-        and probabilities say yes or no, as far as they can be told.
+        Exact name of the model, its answer, whose ``text`` is the reply and whose ``verdict``
+        and probabilities say yes or no, as far as they can be told (else ``reason`` says why not),
+        and what the question was read as.
 
     Raises:
-        InputError: an argument or the file cannot be used; names it and the remedy.
+        InputError: an argument or the file cannot be used, or the model was made for the questions
+            of one domain and this is none of them; names it and the remedy.
         BackendError: the model could not be loaded, or could not answer.
     """
     image = _image(picture)
@@ -157,9 +184,27 @@ def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain
     made = make_checked_backend(backend, resolved_options(
         backend, backend_options or {}, 0, domain=load_domain(domain) if domain else None))
     if can_ask(made, Generate):
-        return made.name, Answer(ask_one(made, Generate('', (image, question))).text)
-    answer, = BackendGrounder(made).ground(Observation(image), [Question.of_words(question)])
-    return made.name, answer
+        return FreeAnswer(made.name, Answer(ask_one(made, Generate('', (image, question))).text))
+    grounder, asked = BackendGrounder(made), Question.of_words(question)
+    if why := why_unable(made, asked):
+        raise InputError(why + _example(grounder, image))
+    meaning = meaning_of(made, asked)
+    answer, = grounder.ground(Observation(image), [asked])
+    read_as = '' if meaning is None else (
+        f'the opposite of {meaning.text!r}' if meaning.opposite else meaning.text)
+    return FreeAnswer(made.name, answer, read_as)
+
+
+def _example(grounder: BackendGrounder, image: NDArray[np.uint8]) -> str:
+    """A question of the model's domain about what the picture shows, as the end of a sentence."""
+    domain = load_domain(traits_of(grounder).domain)
+    questions = [domain.question(atom) for problem in domain.split_problems(domain.splits[0])[:1]
+                 for atom in domain.worth_asking(problem)]
+    questions = questions[::-(-len(questions) // _MOST_EXAMPLES)] if questions else []
+    answers = grounder.ground(Observation(image), questions) if questions else []
+    likely = [question.text for question, answer in zip(questions, answers, strict=True)
+              if answer.verdict is Verdict.YES and (answer.p_yes or 0.0) >= _SURE]
+    return f'. Of this picture, for example: {likely[0]!r}' if likely else ''
 
 
 def _image(picture: str | Path | NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,8 @@ _MAX_NATS = 1e4
 _SAMPLES = 192
 # Conflicts of one enumeration by clasp, a limit on work that is the same on all machines.
 _CONFLICTS = 8_000
+_KEPT = 128
+"""Results of ``near_best`` that a solver keeps."""
 _DETERMINISTIC_S = 8.0  # of one maximisation by CP-SAT, in its own reproducible seconds
 
 
@@ -67,6 +70,7 @@ class StateSolver:
         self._ties = np.array(draws, np.int64)
         self._order = [int(i) for i in np.argsort(self._ties, kind='stable')]
         self._cp: tuple[Any, list[Any], list[Any]] | None = None
+        self._found: OrderedDict[tuple[bytes, float, int], Solutions] = OrderedDict()
 
     def best(self, scores: Floats) -> Bools:
         """The state with the greatest score.
@@ -117,25 +121,37 @@ class StateSolver:
             window: width [nats].
             limit: most states to list.
 
+        The last results are kept: a replay of an episode with one answer changed asks for most of
+        them again.
+
         Raises:
             DomainError: see ``best``.
         """
+        key = (scores.tobytes(), window, limit)
+        if key not in self._found:
+            self._found[key] = self._list_near_best(scores, window, limit)
+            if len(self._found) > _KEPT:
+                self._found.popitem(last=False)
+        self._found.move_to_end(key)
+        return self._found[key]
+
+    def _list_near_best(self, scores: Floats, window: float, limit: int) -> Solutions:
         best = self.best(scores)
         top = self._score(best, scores)
         rows: list[Bools] = []
         complete = True
         for width in (window, window / 2.0, window / 4.0):
-            control, literals = self._control(scores, top - width, [])
+            control = self._control(scores, top - width, [])
             count, full = _count(control, limit)
             if full and count <= limit:
-                rows = _models(control, literals, limit)
+                rows = self._models(control, limit)
                 break
             complete = False
         else:
             if count > limit:
                 rows = self._sample(scores, top - window / 2.0, _SAMPLES)
             else:  # too hard: what the narrowest search has found
-                rows = _models(control, literals, limit)
+                rows = self._models(control, limit)
         return self._sorted(np.unique(np.array([best, *rows]), axis=0), scores, complete)
 
     # --- scores ---------------------------------------------------------------------------------
@@ -221,16 +237,18 @@ class StateSolver:
 
     # --- clasp ----------------------------------------------------------------------------------
 
-    def _control(self, scores: Floats, floor: float, options: list[str],
-                 ) -> tuple[Any, list[int]]:
-        """Solver for the states with a score of at least ``floor``, and the atoms' literals."""
+    def _control(self, scores: Floats, floor: float, options: list[str]) -> Any:
+        """Solver for the states with a score of at least ``floor``.
+
+        The names of its atoms are ``a`` and the column in ``Theory.atoms``.
+        """
         import clingo
         control: Any = clingo.Control(['--warn=none', *options])
         units = self._units(scores)
         with control.backend() as backend:
             atoms = [0] * self._n
             for i in self._order:
-                atoms[i] = backend.add_atom()
+                atoms[i] = backend.add_atom(clingo.Function(f'a{i}'))
             backend.add_rule(atoms, [], choice=True)
             literals = add_rules(backend, self.theory, atoms, [])
             costs = []
@@ -251,14 +269,23 @@ class StateSolver:
         bound = max(0, best_possible - math.floor(floor * _SCALE) + len(units))  # rounding
         control.configuration.solve.opt_mode = f'enum,{bound}'
         control.configuration.solve.solve_limit = f'{_CONFLICTS},umax'
-        return control, atoms
+        return control
 
     def _sample(self, scores: Floats, floor: float, count: int) -> list[Bools]:
         """States at or above a score; after each the search starts again with random choices."""
-        control, literals = self._control(scores, floor, [
+        return self._models(self._control(scores, floor, [
             '--restart-on-model', '--enum-mode=record', '--rand-freq=1', '--sign-def=rnd',
-            '--seed=1'])
-        return _models(control, literals, count)
+            '--seed=1']), count)
+
+    def _models(self, control: Any, limit: int) -> list[Bools]:
+        """At most ``limit`` states, each (n,) bool."""
+        control.configuration.solve.models = limit
+        rows = []
+        with control.solve(yield_=True) as handle:
+            for model in handle:  # the few true atoms are read faster than all atoms one by one
+                rows.append(row := np.zeros(self._n, np.bool_))
+                row[[int(symbol.name[1:]) for symbol in model.symbols(atoms=True)]] = True
+        return rows
 
 
 def add_rules(backend: Any, theory: Theory, atoms: Sequence[int], head: list[int]) -> list[int]:
@@ -297,10 +324,3 @@ def _count(control: Any, limit: int) -> tuple[int, bool]:
     with control.solve(yield_=True) as handle:
         count = sum(1 for _ in handle)
         return count, bool(handle.get().exhausted)
-
-
-def _models(control: Any, literals: list[int], limit: int) -> list[Bools]:
-    control.configuration.solve.models = limit
-    with control.solve(yield_=True) as handle:
-        return [np.array([model.is_true(literal) for literal in literals], np.bool_)
-                for model in handle]

@@ -100,6 +100,11 @@ def test_a_free_question_is_answered_yes_or_no_or_in_words(picture, tmp_path, ca
     assert main(['ask', str(picture), '--question', DOMAIN.question(true).text, '--json']) == 0
     found = json.loads(capsys.readouterr().out)
     assert found['answer'] == 'yes' and found['p_yes'] > 0.5
+    assert found['read_as'] == DOMAIN.question(true).text
+    below = f'Does the {DOMAIN.wording.object_text(true.args[1], "block")} have anything on it?'
+    assert main(['ask', str(picture), '--question', below]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith('Yes (P(yes)') and 'read as: the opposite of' in said
     script = tmp_path / 'script.yaml'
     script.write_text('replies: ["Three cubes on a table."]')
     assert main(['ask', str(picture), '--question', 'What is there?', '--backend', 'scripted',
@@ -107,8 +112,19 @@ def test_a_free_question_is_answered_yes_or_no_or_in_words(picture, tmp_path, ca
     assert capsys.readouterr().out == 'Three cubes on a table.\n'
 
 
+def test_an_example_for_a_refusal_costs_few_askings(picture, monkeypatch):
+    asked, ground = [], BackendGrounder.ground
+
+    def counted(self, observation, questions):
+        asked.append(len(questions))
+        return ground(self, observation, questions)
+    monkeypatch.setattr(BackendGrounder, 'ground', counted)
+    assert main(['ask', str(picture), '--question', 'xyzzy?']) == 2
+    assert len(asked) == 1 and 0 < asked[0] <= 20
+
+
 @pytest.mark.parametrize('question', [
-    'Is there an elephant?', 'Is there a red block?', 'What is on the table?', '',
+    'xyzzy?', 'Is there an elephant?', 'Is there a red block?', 'What is on the table?', '',
     'Is the elephant on top of the red block?', 'Is the red block in the column?',
     'Is the red block on top of the green block? Why?'])
 def test_a_model_of_one_domain_refuses_all_other_questions(picture, tmp_path, capsys, question):
@@ -116,12 +132,30 @@ def test_a_model_of_one_domain_refuses_all_other_questions(picture, tmp_path, ca
     assert main(['ask', str(picture), '--question', question]) == 2
     said = capsys.readouterr()
     assert said.out == '' and 'was made for the questions of domain blocksworld' in said.err
+    assert 'It knows on, incolumn, clear' in said.err
+    assert 'Of this picture, for example' in said.err
     assert "'Is the {0} on top of the {1}?'" in said.err and 'transformers' in said.err
     backend = Recorded(make_backend('embedded', {}), tmp_path / 'replies.jsonl')
     for asked in (backend, make_backend('embedded', {'domain': 'household'})):
         with pytest.raises(InputError, match='was made for the questions of domain'):
             BackendGrounder(asked).ground(Observation(np.zeros((8, 8, 3), np.uint8)),
                                           [Question(Atom('on', ('red', 'green')), question)])
+
+
+def test_of_a_picture_of_which_nothing_can_be_told_the_reason_is_shown(picture, tmp_path, capsys):
+    script = tmp_path / 'script.yaml'
+    script.write_text(json.dumps({'answers': {
+        DOMAIN.question(atom).text: 'The block is outside the picture.'
+        for atom in DOMAIN.worth_asking(PROBLEM)}}))
+    arguments = ['ask', str(picture), '--problem', PROBLEM.source, '--backend', 'scripted',
+                 '--backend-option', f'script={script}']
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == 'cannot tell: outside the picture\n'
+    assert main([*arguments, '--json']) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found['cannot_tell'] == 'outside the picture'
+    assert {(one['answer'], one['reason']) for one in found['answers']} == {
+        ('unknown', 'outside the picture')}
 
 
 @pytest.mark.parametrize('name', ['blocksworld', 'household', 'sliding'])

@@ -17,6 +17,7 @@ from sightplan.model import BackendError, Form, InputError, Region, Target, Usag
 from sightplan.model.depth_files import read_depth
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers
+from sightplan.model.whereabouts import UNLIKE
 from sightplan.queries import Answer, Check, Generate, Locate, YesNo
 from sightplan.queries.locate import LocateReply
 from sightplan.vlm.wrapping import Prompted
@@ -28,11 +29,11 @@ MUG = Region(Form.POINT, ((0.25, 0.5),), 'mug')
 PAN = Region(Form.BOX, ((0.5, 0.25), (0.75, 1.0)))
 PATH = Region(Form.TRACE, ((0.1, 0.1), (0.2, 0.8), (0.9, 0.9)))
 PLACES = {
-    'the red mug': LocateReply((MUG,), 'at 25 %', 0.95, named=0.9),
-    'the blue mug': LocateReply((MUG,), '', 0.95, named=0.4),
+    'the red mug': LocateReply((MUG,), 'at 25 %', 0.95, exists=1.0),
+    'the blue mug': LocateReply((MUG,), '', 0.95, exists=0.2),
     'the green mug': LocateReply((MUG,), '', 0.99),
-    'the unicorn': LocateReply((MUG,), '', 0.99, unknown=('unicorn',), named=0.99),
-    'the pan': LocateReply((PAN,), '', 0.4, named=0.9),
+    'the unicorn': LocateReply((MUG,), '', 0.99, unknown=('unicorn',), exists=0.99),
+    'the pan': LocateReply((PAN,), '', 0.4, exists=1.0),
     'both cups': LocateReply((MUG, Region(Form.POINT, ((0.5, 0.9),), probability=0.3)), '', 0.6),
     'over there': LocateReply((PATH,), ''),
     'the cat': LocateReply((), 'there is no cat'),
@@ -40,6 +41,7 @@ PLACES = {
     'the mug again': LocateReply((MUG,)),
     'too sure': LocateReply((MUG,), '', 1.5),
     'the gryphon': LocateReply(unknown=('gryphon',)),
+    'the cup abroad': LocateReply((MUG,), '', 0.99, exists=0.99, foreign=0.97),
 }
 OTHERWISE = {Target('the pan'): Region(Form.POINT, (PAN.centre,)),
              Target('the red mug', Form.TRACE): Region(Form.TRACE, ((0.1, 0.1), (0.25, 0.5)))}
@@ -142,11 +144,12 @@ def test_a_place_is_printed_in_pixels_and_unit_coordinates(picture, capsys):
     assert 'finger-1' in out
     mug, pan, cat = (next(line for line in out.splitlines() if line.startswith(f'{n} '))
                      for n in (1, 2, 3))
-    assert mug.split() == ['1', 'the', 'red', 'mug', '80,120', '0.250,0.500', '0.950', 'yes']
-    assert pan.split()[3:7] == ['200,150', '0.625,0.625', '0.400', 'no']
+    assert mug.split() == ['1', 'the', 'red', 'mug', '80,120', '0.250,0.500', 'here', '0.950',
+                           'yes']
+    assert pan.split()[3:8] == ['200,150', '0.625,0.625', 'here', '0.400', 'no']
     assert 'the probability is below 0.95' in out
-    assert cat.split()[3:] == ['-', '-', '-', 'no', 'not', 'there;', 'the', 'model', 'offers',
-                               'no', 'probability']
+    assert cat.split()[3:] == ['-', '-', 'not', 'here', '-', 'no', 'not', 'there;', 'the',
+                               'model', 'offers', 'no', 'probability']
     assert [request.target.form for request in Finger.requests] == [Form.POINT] * 3
 
 
@@ -154,7 +157,7 @@ def test_all_points_are_shown_where_several_are_asked_for(picture, capsys):
     assert run(picture, 'both cups', '--form', 'points') == 0
     rows = [line.split()[3:] for line in capsys.readouterr().out.splitlines()
             if line.startswith('1 both cups')]
-    assert [row[:4] for row in rows] == [['80,120', '0.250,0.500', '0.600', 'no'],
+    assert [row[:4] for row in rows] == [['80,120', '0.250,0.500', 'here', '0.600'],
                                          ['160,216', '0.500,0.900', '0.300']]
     assert run(picture, 'both cups') == 0
     assert capsys.readouterr().out.count('both cups') == 1, 'else only the best'
@@ -168,7 +171,8 @@ def test_json_says_everything(picture, capsys):
         'picture': str(picture), 'width': WIDTH, 'height': HEIGHT, 'model': 'finger-1'}
     mug, path = found['found']
     assert mug == {
-        'target': 'the red mug', 'form': 'trace', 'probability': 0.95, 'sure': False,
+        'target': 'the red mug', 'form': 'trace', 'answer': 'here', 'reason': '',
+        'present': 1.0, 'probability': 0.95, 'sure': False,
         'doubt': 'the probability is below 0.96', 'unread': '', 'unknown': [],
         'text': 'at 25 %', 'askings': 1,
         'checks': 0,
@@ -181,7 +185,7 @@ def test_json_says_everything(picture, capsys):
 
 @pytest.mark.parametrize(('words', 'doubt'), [
     ('the unicorn', "the model does not know 'unicorn'"),
-    ('the blue mug', 'no check confirmed that it is there'),
+    ('the blue mug', 'the probability is below 0.9'),
     ('the green mug', 'no check confirmed that it is there')])
 @pytest.mark.parametrize('most', ['1', '9'])
 def test_nothing_is_sure_that_no_check_confirmed_or_whose_words_are_unknown(
@@ -191,7 +195,9 @@ def test_nothing_is_sure_that_no_check_confirmed_or_whose_words_are_unknown(
                  '0.9', '--max-askings', most, '--json']) == 0
     shown = capsys.readouterr()
     thing, mug = json.loads(shown.out)['found']
-    assert thing['probability'] >= 0.9 and not thing['sure'] and thing['doubt'] == doubt
+    assert not thing['sure'] and doubt in thing['doubt']
+    assert thing['answer'] == ('cannot tell' if 'know' in doubt else 'here')
+    assert (doubt in thing['reason']) is ('know' in doubt)
     assert doubt in ' '.join(shown.err.split())
     assert mug['sure'] and mug['doubt'] == ''
 
@@ -207,7 +213,23 @@ def test_a_model_that_does_not_know_the_words_cannot_tell_and_is_asked_once(
     assert 'not there' not in shown.err
     thing, = json.loads(shown.out)['found']
     assert (thing['askings'], thing['probability'], thing['sure']) == (1, None, False)
+    assert thing['answer'] == 'cannot tell'
+    assert thing['reason'] == "the model does not know 'gryphon'"
     assert thing['unknown'] == ['gryphon'] and len(Finger.requests) == 1
+
+
+@pytest.mark.parametrize('most', ['1', '9'])
+def test_of_a_foreign_picture_nothing_is_told_and_it_is_asked_once(picture, tmp_path, capsys,
+                                                                   most):
+    asked = ['locate', str(picture), 'the cup abroad', '--max-askings', most, '--json']
+    record = str(tmp_path / 'said.jsonl')
+    assert main([*asked, '--backend', 'finger', '--record', record]) == 0
+    first, = json.loads(capsys.readouterr().out)['found']
+    assert main([*asked, '--backend', 'replay', '--backend-option', f'path={record}']) == 0
+    for thing in (first, *json.loads(capsys.readouterr().out)['found']):
+        assert (thing['answer'], thing['reason']) == ('cannot tell', UNLIKE)
+        assert (thing['askings'], thing['probability'], thing['sure']) == (1, None, False)
+        assert thing['regions'] == []
 
 
 @pytest.mark.parametrize('most', ['1', '9'])
@@ -219,6 +241,33 @@ def test_a_target_that_the_model_fails_on_does_not_cost_the_others(picture, caps
     assert 'the model failed: finger-1' in out and '2 the red mug 80,120' in out
     with pytest.raises(BackendError, match='too sure'):
         locate(picture, ['too sure', 'too sure'], backend='finger', max_askings=1)
+
+
+@pytest.mark.parametrize('most', ['1', '9'])
+def test_the_prior_of_being_there_counts(picture, capsys, most):
+    Image.fromarray(_desk()).save(picture)
+    said = []
+    for prior in ('0.99', '0.5'):
+        assert main(['locate', str(picture), 'the blue mug', '--backend', 'finger', '--json',
+                     '--prior-present', prior, '--max-askings', most]) == 0
+        said += json.loads(capsys.readouterr().out)['found']
+    assert [thing['answer'] for thing in said] == ['here', 'not here']
+    assert said[0]['present'] > 0.9 and said[0]['regions']
+    assert said[1]['probability'] == pytest.approx(1 - said[1]['present'])
+    assert not said[1]['regions'] and said[1]['reason'] == ''
+
+
+def test_what_is_likelier_there_than_not_is_never_not_here(picture, capsys):
+    Image.fromarray(np.full((HEIGHT, WIDTH, 3), 200, np.uint8)).save(picture)
+    answers = []
+    for prior in ('0.97', '0.5'):
+        assert main(['locate', str(picture), 'the cat', '--backend', 'finger', '--json',
+                     '--prior-present', prior, '--max-askings', '2', '--no-checks']) == 0
+        thing, = json.loads(capsys.readouterr().out)['found']
+        assert not thing['regions']
+        answers.append((thing['answer'], thing['reason'], thing['present'] > 0.5))
+    assert answers == [('cannot tell', 'it is likelier there than not, but no place is known',
+                        True), ('not here', '', False)]
 
 
 def test_what_was_said_is_recorded_and_replayed(picture, tmp_path, capsys):
@@ -292,6 +341,7 @@ def test_depth_camera_and_settings_reach_the_backend(picture, tmp_path):
     (['desk.png', 'mug', '--depth', 'small.npy'], 'give depth that is aligned with the picture'),
     (['desk.png', 'mug', '--max-askings', '0'], '--max-askings 0 is out of bounds'),
     (['desk.png', 'mug', '--accept', '2'], '--accept 2.0 is out of bounds'),
+    (['desk.png', 'mug', '--prior-present', '-1'], '--prior-present -1.0 is out of bounds'),
     (['desk.png', 'the red mug', '--out', 'no/m.png'], 'no/m.png: cannot be written'),
 ])
 def test_what_cannot_be_located_is_named(picture, monkeypatch, capsys, arguments, message):
@@ -344,7 +394,8 @@ def test_the_same_from_python(picture):
         Target('the red mug'), Target('the pan', Form.BOX)]
     one = locate(np.asarray(Image.open(picture)), 'the pan', form='box', backend='finger',
                  accept=0.3, max_askings=1)
-    assert one == [Found(Target('the pan', Form.BOX), (PAN,), 0.4, True, '', '', 1, 0, 'finger-1')]
+    assert one == [Found(Target('the pan', Form.BOX), (PAN,), 0.4, True, '', '', 1, 0, 'finger-1',
+                         present=1.0)]
 
 
 def test_wrong_arguments_of_the_python_call(picture):
@@ -371,7 +422,7 @@ def test_a_probability_of_a_backend_lies_between_0_and_1(picture):
     (LocateReply(((0.5, 0.5),)), r'regions\[0\] is a tuple; give a Region, such as'),
     (LocateReply(MUG), 'regions is a Region; give a tuple'),
     (LocateReply((Region(Form.POINT, ((0.5, 0.5),), '', 1.5),)), 'has a probability that is 1.5'),
-    (LocateReply((MUG,), named=2), 'named is 2; give a number from 0 to 1'),
+    (LocateReply((MUG,), exists=2), 'exists is 2; give a number from 0 to 1'),
     (None, 'with a NoneType; it must be a LocateReply')])
 def test_a_reply_that_breaks_its_contract_is_refused_in_words(picture, monkeypatch, reply,
                                                               message, askings):
@@ -383,11 +434,11 @@ def test_a_reply_that_breaks_its_contract_is_refused_in_words(picture, monkeypat
 def test_numbers_of_numpy_are_as_good_as_others(picture, monkeypatch, capsys):
     half = np.float32(0.5)
     monkeypatch.setitem(PLACES, 'the half', LocateReply(
-        (Region(Form.POINT, ((half, np.float64(0.25)),), '', half),), '', half, named=half))
+        (Region(Form.POINT, ((half, np.float64(0.25)),), '', half),), '', half, exists=half))
     assert run(picture, 'the half', '--json') == 0
     found, = json.loads(capsys.readouterr().out)['found']
     assert found['regions'][0]['points'] == [[0.5, 0.25]]
-    assert found['probability'] == 0.5
+    assert found['probability'] == pytest.approx(0.5 * 0.9), 'it exists with .9'
 
 
 def test_the_model_that_points_is_named_where_it_is_another(picture, monkeypatch):

@@ -21,10 +21,12 @@ from sightplan.model import (
 )
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers, ask_one
-from sightplan.queries import Answer, Check
+from sightplan.model.whereabouts import UNLIKE, Whereabouts
+from sightplan.queries import Answer, Check, Exists
 from sightplan.queries.locate import Locate, LocateReply
 from sightplan_belief.pointing import (
     ABSENT,
+    AlarmRates,
     CheckerRates,
     Pieces,
     Pointer,
@@ -42,8 +44,9 @@ for index in range(4):
 PIECES, NO_PIECES = Pieces(LABELS), Pieces(np.full((HEIGHT, WIDTH), -1, np.int32))
 IMAGE = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
 MUG = Target('the red mug')
+ASKED, ALARM = CheckerRates.known(0.9, 0.8, 0.8), AlarmRates.known(0.4)
 RELIABLE = Reliability(PointerRates.known(0.6, 0.3), CheckerRates.known(0.9, 0.9, 0.8),
-                       np.array([96.0, 3.0, 1.0]))
+                       np.array([96.0, 3.0, 1.0]), ASKED, ALARM)
 
 
 def at(column, row):
@@ -257,12 +260,13 @@ def test_votes_that_agree_are_checked_before_anything_is_sure():
         assert found.sure is (says == 'Yes') and found.checks == checks
         assert bool(found.doubt) is not found.sure
     alone, _ = located(votes)
-    named, _ = located([dataclasses.replace(votes[0], named=0.9)])
-    unnamed, _ = located([dataclasses.replace(votes[0], named=0.6)])
-    strange, _ = located([dataclasses.replace(votes[0], named=0.9, unknown=('unicorn',))])
-    assert named.sure and not (alone.sure or unnamed.sure or strange.sure)
-    assert alone.doubt == unnamed.doubt == 'no check confirmed that it is there'
-    assert strange.doubt == "the model does not know 'unicorn'"
+    told, _ = located([dataclasses.replace(votes[0], exists=0.95)])
+    doubted, _ = located([dataclasses.replace(votes[0], exists=0.3)])
+    strange, _ = located([dataclasses.replace(votes[0], exists=0.9, unknown=('unicorn',))])
+    assert told.sure and not (alone.sure or doubted.sure or strange.sure)
+    assert alone.doubt == 'no check confirmed that it is there' in doubted.doubt
+    assert "the model does not know 'unicorn'" in strange.doubt
+    assert strange.whereabouts is Whereabouts.CANNOT_TELL and told.whereabouts is Whereabouts.HERE
     last, _ = located(votes, ScriptedCheck(answer=Answer('Yes')), max_askings=1)
     assert not last.sure and last.checks == 0, 'no asking was left for a check'
 
@@ -592,6 +596,99 @@ def test_the_simulated_model_with_checks_beats_its_own_points():
             request = Locate(image, Target(f'thing {piece}'))
             found = pointer.locate(request, pieces=PIECES)
             right += found.place == piece
-            first += PIECES.at(ask_one(model, request).regions[0].centre) == piece
+            first += [PIECES.at(region.centre) for region in ask_one(model, request).regions
+                      ] == [piece]
             pointer.learn(found)
     assert right > first + 0.15 * 160
+
+
+NOWHERE = -9
+"""No place at all: all checks are answered "no"."""
+
+
+class Existing(Checked):
+    """Says what it is told to, also whether there is such a thing."""
+
+    def __init__(self, says, checker, *replies):
+        super().__init__(checker, *replies)
+        self.says, self.asked = says, []
+
+    @answers(Exists)
+    def exists(self, query, deadline: Deadline):
+        self.asked.append(query)
+        return self.says
+
+
+def look_for(says, right=None, **options):
+    """What is found by a model that says yes or no to existence, and checks by the truth.
+
+    It points at the piece that is right; where none is, at one piece after the other.
+    """
+    replies = [reply(on(piece)) for piece in ((0, 1, 2, 3) * 3 if right is None else (right,))]
+    model = Existing(says, ScriptedCheck(NOWHERE if right is None else right), *replies)
+    known = dataclasses.replace(RELIABLE, existence=CheckerRates.known(0.95, 0.95, 0.2))
+    pointer = Pointer(model, PointerSettings(**options), known)
+    return pointer.locate(Locate(IMAGE, MUG), pieces=PIECES), model
+
+
+def test_existence_is_asked_where_it_is_doubtful_each_time_in_other_words():
+    found, model = look_for(Answer('No'), prior_present=0.5)
+    assert [query.attempt for query in model.asked] == list(range(len(model.asked)))
+    assert 1 <= len(model.asked) <= 3 and model.asked[0].target == MUG
+    assert (found.whereabouts, found.place, found.regions) == (Whereabouts.NOT_HERE, ABSENT, ())
+    assert found.probability > 0.9 and found.present == pytest.approx(1 - found.probability)
+    assert found.checks == len(found.asked) - found.askings
+    there, model = look_for(Answer('Yes'), 1, prior_present=0.1)
+    assert model.asked and there.whereabouts is Whereabouts.HERE and there.place == 1
+    _, model = look_for(Answer('Yes'), 1, checks=False, prior_present=0.5)
+    assert not model.asked
+
+
+def test_an_answer_on_existence_that_is_neither_yes_nor_no_is_no_evidence():
+    found, model = look_for(Answer('hm'), prior_present=0.5, accept=1.0)
+    assert len(model.asked) == 2, 'not again, after two that cannot be read'
+    assert not found.belief.answers.existence
+
+
+@pytest.mark.parametrize(('prior', 'whereabouts'), [
+    (0.0, Whereabouts.NOT_HERE), (1.0, Whereabouts.HERE)])
+def test_who_knows_beforehand_is_not_convinced(prior, whereabouts):
+    found, _ = look_for(Answer('No' if prior else 'Yes'), 1, prior_present=prior)
+    assert found.whereabouts is whereabouts and found.present == pytest.approx(prior)
+
+
+def test_what_the_model_tells_of_existence_counts_beside_its_pointing():
+    doubted, _ = located([reply(on(1), probability=0.9, exists=0.02)])
+    assert doubted.whereabouts is Whereabouts.NOT_HERE and doubted.probability > 0.8
+    told, _ = located([reply(on(1), probability=0.9, exists=0.9)])
+    assert told.whereabouts is Whereabouts.HERE and told.place == 1 and told.present > 0.97
+
+
+def test_of_words_that_are_not_known_the_votes_say_nothing_about_existence():
+    strange, _ = located([reply(on(1), probability=0.99, unknown=('unicorn',))],
+                         prior_present=0.6)
+    assert strange.whereabouts is Whereabouts.CANNOT_TELL
+    assert strange.present == pytest.approx(0.6)
+    assert strange.probability < 0.6 and not strange.sure
+
+
+def test_of_a_foreign_picture_it_cannot_tell_whatever_the_votes_say():
+    found, backend = located([reply(on(1), probability=0.99, exists=0.99, foreign=0.8)])
+    assert found.whereabouts is Whereabouts.CANNOT_TELL and UNLIKE in found.doubt
+    assert not found.regions and not found.sure and found.present is None
+    assert len(backend.requests) == 1
+
+
+def test_whether_a_picture_is_foreign_the_whole_of_it_tells():
+    told = reply(on(1), probability=0.9, exists=0.9, foreign=0.1)
+    found, _ = located([told, dataclasses.replace(told, foreign=0.9)], accept=0.999)
+    assert found.whereabouts is Whereabouts.HERE and found.askings > 1
+
+
+def test_false_alarms_are_learned_from_targets_that_are_not_there():
+    model = Existing(Answer('No'), ScriptedCheck(NOWHERE), reply(on(1)))
+    pointer = Pointer(model, PointerSettings(prior_present=0.5))
+    before = pointer.reliability.means()['alarm']['false_alarm']
+    for _ in range(12):
+        pointer.learn(pointer.locate(Locate(IMAGE, MUG), pieces=PIECES))
+    assert pointer.reliability.means()['alarm']['false_alarm'] > before + 0.1

@@ -11,9 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightplan.model import InputError
-from sightplan_belief.pointing.choosing import POINT, Asking, next_asking, outcome_chances
+from sightplan_belief.pointing.choosing import (
+    EXISTS,
+    POINT,
+    Asking,
+    next_asking,
+    outcome_chances,
+)
 from sightplan_belief.pointing.reliability import (
     PUBLISHED,
+    AlarmRates,
     CheckerRates,
     PointerRates,
     Reliability,
@@ -33,9 +40,11 @@ DEFAULT = Reliability.default()
 PLACES = np.array([90.0, 8.0, 2.0])
 
 
-def known(hit=0.5, repeat=0.6, confusable=0.5, yes=0.9, no=0.8, check_repeat=0.7):
-    return Reliability(PointerRates.known(hit, repeat, confusable),
-                       CheckerRates.known(yes, no, check_repeat), PLACES)
+def known(hit=0.5, repeat=0.6, confusable=0.5, yes=0.9, no=0.8, check_repeat=0.7, silent=0.1,
+          false_alarm=0.4):
+    return Reliability(PointerRates.known(hit, repeat, confusable, silent),
+                       CheckerRates.known(yes, no, check_repeat), PLACES,
+                       CheckerRates.known(0.85, 0.75, 0.5), AlarmRates.known(false_alarm))
 
 
 UP_TO_FOUR = st.integers(0, 4)
@@ -55,25 +64,35 @@ def answers(draw, pieces=UP_TO_FOUR, checks=True):
         said = said.voted(Vote(on, draw(st.none() | st.floats(0, 1))))
     for _ in range(draw(st.integers(0, 4)) if checks and said.places else 0):
         said = said.checked(Check(draw(st.integers(0, said.places - 1)), draw(st.floats(0, 1))))
+    for _ in range(draw(st.integers(0, 3)) if checks else 0):
+        said = said.asked_existence(draw(st.floats(0, 1)))
     return said
 
 
-def fresh(outcome, truth, pieces, rates, hit=None):
+def fresh(outcome, truth, pieces, rates):
     """P(outcome | truth) of places that are ('piece', i), ('spot', i) or ('absent', 0)."""
-    hit, _, confusable = rates if hit is None else (hit, *rates[1:])
-    if outcome == truth:
+    hit, _, confusable, silent, false_alarm = rates
+    if truth[0] == 'absent':
+        wrong = false_alarm
+        if outcome == truth:
+            return 1 - false_alarm
+    elif outcome == truth:
         return hit
+    elif outcome[0] == 'absent':
+        return (1 - hit) * silent
+    else:
+        wrong = (1 - hit) * (1 - silent)
     others = pieces - (truth[0] == 'piece')
     if not others:
         confusable = 0.0
     if outcome[0] == 'piece':
-        return (1 - hit) * confusable / others
-    return (1 - hit) * (1 - confusable) / (SPOTS + 1 - (truth[0] != 'piece'))
+        return wrong * confusable / others
+    return wrong * (1 - confusable) / (SPOTS - (truth[0] == 'spot'))
 
 
-def brute_force(pieces, votes, checks, model):
+def brute_force(pieces, votes, checks, existence, model):
     """Posterior by enumeration: of every single spot, of repeated and of fresh answers."""
-    pointer, checker = model.pointer, model.checker
+    pointer, checker, asked, alarm = (model.pointer, model.checker, model.existence, model.alarm)
     truths = ([('piece', i) for i in range(pieces)] + [('spot', i) for i in range(SPOTS)]
               + [('absent', 0)])
     share = model.places / model.places.sum()
@@ -82,10 +101,12 @@ def brute_force(pieces, votes, checks, model):
     posterior = {}
     for truth in truths:
         total = 0.0
-        for cell in range(len(pointer.weight)):
-            rates = pointer.hit[cell], pointer.repeat[cell], pointer.confusable[cell]
+        for cell, of_alarm in itertools.product(range(len(pointer.weight)),
+                                                range(len(alarm.weight))):
+            rates = (pointer.hit[cell], pointer.repeat[cell], pointer.confusable[cell],
+                     pointer.silent[cell], alarm.false_alarm[of_alarm])
             for pattern in itertools.product((False, True), repeat=max(len(votes) - 1, 0)):
-                chance = pointer.weight[cell]
+                chance = pointer.weight[cell] * alarm.weight[of_alarm]
                 for number, vote in enumerate(votes):
                     repeats = number > 0 and pattern[number - 1]
                     if number:
@@ -104,16 +125,30 @@ def brute_force(pieces, votes, checks, model):
                            if place in last else afresh)
                 last[place] = yes
             of_checks += chance
-        posterior[truth] = prior[truth[0]] * total * of_checks
+        of_existence = 0.0
+        for cell in range(len(asked.weight)):
+            chance, last = asked.weight[cell], None
+            rate = (1 - asked.no_wrong[cell] if truth[0] == 'absent' else asked.yes_right[cell])
+            for yes in existence:
+                afresh = rate if yes else 1 - rate
+                again = asked.repeat[cell]
+                chance *= (afresh if last is None
+                           else (1 - again) * afresh + again * (last == yes))
+                last = yes
+            of_existence += chance
+        posterior[truth] = prior[truth[0]] * total * of_checks * of_existence
     total = sum(posterior.values())
     return {truth: chance / total for truth, chance in posterior.items()}
 
 
 MODELS = [known(), known(0.3, 0.9, 0.2), Reliability(
     PointerRates(np.array([0.2, 0.6]), np.array([0.1, 0.8]), np.array([0.3, 0.7]),
-                 np.array([0.4, 0.6])),
+                 np.array([0.05, 0.4]), np.array([0.4, 0.6])),
     CheckerRates(np.array([0.9, 0.7]), np.array([0.6, 0.95]), np.array([0.1, 0.9]),
-                 np.array([0.5, 0.5])), PLACES)]
+                 np.array([0.5, 0.5])), PLACES,
+    CheckerRates(np.array([0.95, 0.6]), np.array([0.7, 0.9]), np.array([0.2, 0.8]),
+                 np.array([0.3, 0.7])),
+    AlarmRates(np.array([0.1, 0.9]), np.array([0.5, 0.5])))]
 
 
 @pytest.mark.parametrize('model', MODELS)
@@ -133,7 +168,11 @@ def test_the_posterior_is_that_of_enumeration(model, pieces):
                   for _ in range(rng.integers(4) if seen else 0)]
         said = Answers(pieces, tuple(Vote.at(named[place]) for place in votes),
                        tuple(Check(named[place], float(yes)) for place, yes in checks))
-        belief, expected = believe(said, model), brute_force(pieces, votes, checks, model)
+        existence = [bool(rng.integers(2)) for _ in range(rng.integers(4))]
+        for yes in existence:
+            said = said.asked_existence(float(yes))
+        belief = believe(said, model)
+        expected = brute_force(pieces, votes, checks, existence, model)
         for place, chance in expected.items():
             if place in seen or place[0] == 'absent':
                 assert belief.probabilities[named[place]] == pytest.approx(chance), place
@@ -145,14 +184,14 @@ def test_the_posterior_is_that_of_enumeration(model, pieces):
 def test_the_first_vote_by_hand():
     belief = believe(Answers(8, (Vote.at(3),)), Reliability(
         PointerRates.known(0.5, 0.8), CheckerRates.known(0.9, 0.9, 0.8), np.array([1.0, 0, 0])))
-    assert belief.probability == pytest.approx(0.5 / (0.5 + 7 * 0.25 / 7))
+    assert belief.probability == pytest.approx(0.5 / (0.5 + 7 * 0.9 * 0.25 / 7))
     assert (belief.best, belief.probabilities[ELSEWHERE]) == (3, 0)
 
 
 def test_a_vote_without_pieces_is_worth_the_hit_rate():
-    belief = believe(Answers(0, (Vote.at(0),)), known(hit=0.533, repeat=0.4))
+    belief = believe(Answers(0, (Vote.at(0),)), known(hit=0.533, repeat=0.4, silent=0.0))
     assert belief.probability == pytest.approx(0.533, abs=0.02)
-    again = believe(belief.answers.voted(Vote.at(0)), known(hit=0.533, repeat=0.4))
+    again = believe(belief.answers.voted(Vote.at(0)), known(hit=0.533, repeat=0.4, silent=0.0))
     assert again.probability > belief.probability + 0.1
 
 
@@ -164,12 +203,14 @@ def test_probabilities_sum_to_one(said):
         assert (belief.probabilities >= 0).all()
         assert belief.pointer_cells.sum(axis=1) == pytest.approx(1)
         assert belief.checker_cells.sum(axis=1) == pytest.approx(1)
+        assert belief.existence_cells.sum(axis=1) == pytest.approx(1)
+        assert belief.alarm_cells.sum() == pytest.approx(1)
 
 
 @given(answers(pieces=st.integers(1, 4)))
 def test_chances_of_the_next_answer_sum_to_one(said):
     belief = believe(said, MODELS[2])
-    for asking in (POINT, *(Asking(place) for place in range(said.places))):
+    for asking in (POINT, EXISTS, *(Asking(place) for place in range(said.places))):
         chances = outcome_chances(belief, asking)
         assert chances.sum(axis=1) == pytest.approx(1)
         assert (chances >= -1e-12).all()
@@ -179,8 +220,11 @@ def test_chances_of_the_next_answer_sum_to_one(said):
 def test_the_belief_after_an_answer_is_as_predicted(said, data):
     """Bayes' rule with the predicted chances of an answer gives the belief after it."""
     belief = believe(said, MODELS[2])
-    asking = data.draw(st.sampled_from([POINT, *map(Asking, range(said.places))]))
-    if asking.place is None:
+    asking = data.draw(st.sampled_from([POINT, EXISTS, *map(Asking, range(said.places))]))
+    if asking.exists:
+        outcome = data.draw(st.integers(0, 1))
+        after = believe(said.asked_existence(1.0 - outcome), MODELS[2])
+    elif asking.place is None:
         outcome = data.draw(st.sampled_from([ABSENT, *range(said.places)]))
         after = believe(said.voted(Vote.at(outcome)), MODELS[2])
     else:
@@ -200,7 +244,7 @@ def test_names_of_pieces_do_not_matter(said, random):
     renamed = Answers(
         said.pieces, tuple(Vote({name[p]: w for p, w in vote.on.items()}, vote.probability)
                            for vote in said.votes),
-        tuple(Check(name[check.place], check.yes) for check in said.checks))
+        tuple(Check(name[check.place], check.yes) for check in said.checks), said.existence)
     before, after = believe(said, MODELS[2]), believe(renamed, MODELS[2])
     for place in range(said.places):
         assert after.probabilities[name[place]] == pytest.approx(before.probabilities[place])
@@ -211,7 +255,7 @@ def test_the_order_of_checks_of_different_places_does_not_matter(said, random):
     places = list(range(said.places))
     random.shuffle(places)
     ordered = Answers(said.pieces, said.votes, tuple(
-        sorted(said.checks, key=lambda check: places.index(check.place))))
+        sorted(said.checks, key=lambda check: places.index(check.place))), said.existence)
     assert believe(ordered, DEFAULT).probabilities == pytest.approx(
         believe(said, DEFAULT).probabilities)
 
@@ -274,9 +318,79 @@ def test_a_divided_vote_is_divided_evidence():
 
 def test_it_may_not_be_there():
     said = Answers(4, (Vote.at(ABSENT),) * 2)
-    belief = believe(said, known(hit=0.8, repeat=0.2))
+    belief = believe(said, known(hit=0.8, repeat=0.2, false_alarm=0.05))
     assert belief.best == ABSENT
     assert belief.probability > 0.8
+
+
+@given(answers(pieces=st.integers(1, 4)), st.floats(0, 1))
+def test_another_reply_that_it_is_not_there_never_raises_here(said, present):
+    model = known(hit=0.5, silent=0.2, false_alarm=0.6)
+    before = believe(said, model, present)
+    after = believe(said.voted(Vote.at(ABSENT)), model, present)
+    assert after.present <= before.present + 1e-9
+
+
+@given(answers(pieces=st.integers(1, 4)), st.floats(0, 1))
+def test_a_yes_to_existence_raises_here_and_a_no_lowers_it(said, present):
+    said = Answers(said.pieces, said.votes, said.checks)
+    no, before, yes = (believe(one, DEFAULT, present).present for one in (
+        said.asked_existence(0.0), said, said.asked_existence(1.0)))
+    assert no <= before + 1e-12 <= yes + 2e-12
+
+
+@given(answers(pieces=st.integers(1, 4)))
+def test_a_prior_of_0_or_1_is_kept_whatever_is_said(said):
+    for model in (DEFAULT, MODELS[2]):
+        never, always = believe(said, model, 0.0), believe(said, model, 1.0)
+        assert (never.present, never.best) == (0, ABSENT)
+        assert always.present == pytest.approx(1)
+        assert (always.best != ABSENT) is bool(said.supported)
+
+
+def test_a_piece_that_nobody_pointed_at_is_no_place_of_what_is_not_there():
+    once = Answers(1, (Vote.at(ABSENT),))
+    belief = believe(once, Reliability.default(), 0.9)
+    assert belief.present > 0.5 and belief.best == ABSENT
+    assert belief.probability == pytest.approx(1 - belief.present)
+    assert believe(once.checked(Check(0, 1.0)), Reliability.default(), 0.9).best == 0
+
+
+@given(answers(pieces=st.integers(1, 4)), st.floats(0.01, 0.99), st.floats(0.01, 0.99))
+def test_a_larger_prior_never_lowers_here(said, one, other):
+    low, high = sorted((one, other))
+    assert (believe(said, DEFAULT, low).present
+            <= believe(said, DEFAULT, high).present + 1e-9)
+
+
+@given(answers(pieces=st.integers(1, 4), checks=False), st.floats(0.05, 0.95),
+       st.floats(0.05, 0.95))
+def test_where_a_model_tells_of_existence_its_votes_only_tell_where(said, exists, present):
+    told = Answers(said.pieces, tuple(
+        Vote(vote.on, vote.probability, exists) for vote in said.votes))
+    belief = believe(told, DEFAULT, present)
+    combined = told.told_existence if told.votes else 0.5
+    odds = present / (1 - present) * combined / (1 - combined)
+    assert belief.present == pytest.approx(odds / (1 + odds))
+    where, before = belief.probabilities[:ABSENT], believe(said, DEFAULT).probabilities[:ABSENT]
+    assert where / where.sum() == pytest.approx(before / before.sum())
+
+
+def test_agreeing_false_alarms_are_no_proof_of_existence():
+    said = Answers(8, (Vote.at(2),) * 4)
+    rare = believe(said, known(false_alarm=0.05, repeat=0.2), 0.5).present
+    usual = believe(said, known(false_alarm=0.95, repeat=0.9), 0.5).present
+    assert rare > 0.99
+    assert usual < 0.8
+
+
+def test_false_alarms_are_learned():
+    learned = fit([(Answers(4, (Vote.at(number % 4),)), ABSENT) for number in range(60)])
+    assert learned.means()['alarm']['false_alarm'] > 0.9
+    assert learned.means()['places']['absent'] > 0.5
+    quiet = fit([(Answers(4, (Vote.at(ABSENT),)).asked_existence(0.0), ABSENT)] * 60)
+    assert quiet.means()['alarm']['false_alarm'] < 0.1
+    assert quiet.means()['existence']['no_wrong'] > 0.9
 
 
 def test_without_anything_learned_the_hit_rate_is_a_published_one():
@@ -351,13 +465,16 @@ def test_reliability_as_json():
         believe(said, learned).probabilities)
 
 
+POINTER = {'hit': [0.5], 'repeat': [0.5], 'confusable': [0.5], 'silent': [0.1], 'weight': [1.0]}
+
+
 @pytest.mark.parametrize('broken', [
     {}, {'places': [1, 1]}, {'places': [1, 1, 0]}, {'places': [1, 1, float('nan')]},
     {'pointer': {}}, {'pointer': []}, {'checker': {'weight': [1]}},
-    {'pointer': {'hit': [0.5], 'repeat': [0.5], 'confusable': [0.5], 'weight': [0.9]}},
-    {'pointer': {'hit': [1.5], 'repeat': [0.5], 'confusable': [0.5], 'weight': [1.0]}},
-    {'pointer': {'hit': [0.5, 0.6], 'repeat': [0.5], 'confusable': [0.5], 'weight': [1.0]}},
-    {'pointer': {'hit': ['x'], 'repeat': [0.5], 'confusable': [0.5], 'weight': [1.0]}}])
+    {'pointer': {**POINTER, 'weight': [0.9]}},
+    {'pointer': {**POINTER, 'hit': [1.5]}}, {'pointer': {**POINTER, 'hit': [0.5, 0.6]}},
+    {'pointer': {**POINTER, 'hit': ['x']}}, {'alarm': {'false_alarm': [0.5]}},
+    {'existence': {}}])
 def test_broken_reliability_is_refused(broken):
     data = known().to_json()
     with pytest.raises(InputError, match='reliability'):

@@ -364,6 +364,12 @@ def bench_tabletop_arm(size: Size) -> dict[str, Any]:
     return arm(min(size.repeats, 5), SEED)
 
 
+def bench_commands(size: Size) -> dict[str, Any]:
+    """Commands that people wait for, each a process; see ``commands_cost.measure``."""
+    from sightplan_bench.commands_cost import measure
+    return measure(min(size.repeats, 5), SEED)
+
+
 def _ros_tool(*arguments: str, timeout_s: float = 300.0) -> str:
     """Standard output of a helper command in the workspace's environment."""
     done = subprocess.run([sys.executable, '-m', *arguments], capture_output=True, text=True,
@@ -400,7 +406,7 @@ PARTS: dict[str, Callable[[Size], dict[str, Any]]] = {
     'locating': bench_locating, 'scoring': bench_scoring, 'sliding': bench_sliding,
     'paths': bench_paths, 'grounded-plan': bench_grounded_plan,
     'tabletop-arm': bench_tabletop_arm, 'episodes': bench_in_process,
-    'replay': bench_replay}
+    'replay': bench_replay, 'commands': bench_commands}
 """Benchmarks that run in this process."""
 
 ROS_PARTS = {'ros-ground': bench_ros_ground, 'ros-episodes': bench_ros_episodes}

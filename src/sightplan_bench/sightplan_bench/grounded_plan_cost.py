@@ -71,6 +71,7 @@ def arm(repeats: int, seed: int) -> dict[str, float]:
             rates = []
             for number in range(repeats):
                 problem = source.problem(domain, seed + number, horizon)
+                assert problem is not None, 'an explicit instruction has one goal'
                 world.reset(EpisodeSpec(f'{problem.name}#0', problem, 'oracle', horizon, seed))
                 plan = planner.plan(PlanningTask(
                     domain.pddl, domain.write_problem(problem, problem.init)), 60.0).plan or ()

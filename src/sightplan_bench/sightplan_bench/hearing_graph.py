@@ -197,8 +197,8 @@ def main(arguments: list[str]) -> int:
 
     def tell(event: dict[str, Any]) -> None:
         os.write(int(pipe), json.dumps(event).encode() + b'\n')
-    return run_beside([parent, *rest], lambda graph, values: graph.only(NODES), revive=True,
-                      layer=KeepAlive, tell=tell)
+    return run_beside([parent, *rest], lambda graph, values: graph.only(NODES, values),
+                      revive=True, layer=KeepAlive, tell=tell)
 
 
 if __name__ == '__main__':

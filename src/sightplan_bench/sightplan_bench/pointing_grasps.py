@@ -60,6 +60,8 @@ LIFTED, WRONG, NOTHING, DROPPED, ABSTAINED = 'lifted', 'wrong', 'nothing', 'drop
 OUTCOMES = (LIFTED, WRONG, NOTHING, DROPPED, ABSTAINED)
 """Outcomes of "grasp the <thing>": the named thing is lifted; another one is, alone or with it;
 nothing is; something was lifted and fell; nothing was tried."""
+_PRESENT = 0.99
+"""Probability beforehand that the named thing is there; all are."""
 LEAST_PIXELS = 150
 """Things with fewer visible pixels are not named."""
 ERRORS = {'calibration_error_mm': 2.0, 'calibration_error_deg': 0.2, 'depth_noise_mm': 2.0}
@@ -268,13 +270,16 @@ class Choosers:
         plan = self._plan
         if name == 'embedded':
             backend = make_backend('embedded', {})
-            return Pointer(backend, PointerSettings(max_askings=plan.askings))
+            return Pointer(backend, PointerSettings(max_askings=plan.askings,
+                                                    prior_present=_PRESENT))
         options = {'table': plan.table, 'repeat': plan.repeat, 'confusable': plan.confusable,
-                   'check_accuracy': plan.check, 'seed': plan.seed}
+                   'check_accuracy': plan.check, 'silent': 0.0, 'seed': plan.seed}
         noisy = make_backend('noisy_locator', options, truth=self._truth)
         if name == 'point':
-            return Pointer(noisy, PointerSettings(max_askings=1, checks=False))
-        return Pointer(noisy, PointerSettings(max_askings=plan.askings), self._known())
+            return Pointer(noisy, PointerSettings(max_askings=1, checks=False,
+                                                  prior_present=_PRESENT))
+        return Pointer(noisy, PointerSettings(max_askings=plan.askings, prior_present=_PRESENT),
+                       self._known())
 
     def _known(self) -> Any:
         """Known reliability of the simulated model; None if nothing is known."""
@@ -284,7 +289,7 @@ class Choosers:
         if plan.knowledge != 'known':
             return None
         return Reliability(
-            PointerRates.known(PUBLISHED[plan.table], plan.repeat, plan.confusable),
+            PointerRates.known(PUBLISHED[plan.table], plan.repeat, plan.confusable, 0.0),
             CheckerRates.known(plan.check, plan.check, plan.repeat),
             Reliability.default().places)
 

@@ -195,7 +195,7 @@ def _used(processes: Iterable[_Process]) -> tuple[float, float, float]:
 
 def main(arguments: list[str]) -> int:
     """Run the nodes as long as the process with the given id lives; returns the exit code."""
-    return run_beside(arguments, lambda graph, values: graph.only(NODES))
+    return run_beside(arguments, lambda graph, values: graph.only(NODES, values))
 
 
 if __name__ == '__main__':

@@ -10,7 +10,7 @@ from sightplan_bench import command, grounded_plan_cost
 from sightplan_bench.command import PARTS, ROS_PARTS
 
 SLOW = (*ROS_PARTS, 'household', 'scoring', 'grounded-plan', 'paths', 'belief', 'locating',
-        'tabletop-arm', 'replay', 'sliding', 'steps')
+        'tabletop-arm', 'replay', 'sliding', 'steps', 'commands')
 FIGURES = {
     'rendering': {'render_ms', 'render_size'},
     'steps': {'blocksworld_step_ms', 'blocksworld_step_ms_most', 'household_step_ms',
@@ -38,6 +38,7 @@ FIGURES = {
     'tabletop-arm': {f'tidy_arm_real_time_{horizon}{least}' for least in ('', '_least')
                      for horizon in ('short', 'medium', 'long')},
     'episodes': {'episodes_per_minute_in_process'},
+    'commands': {'ask_s', 'ask_cpu_s', 'explain_s', 'explain_cpu_s'},
     'replay': {'episodes_per_minute_recorded', 'episodes_per_minute_replayed',
                'episodes_per_minute_scored_again'},
     'ros-ground': {f'ground_{new}{figure}' for new in ('', 'new_', 'sent_') for figure in (

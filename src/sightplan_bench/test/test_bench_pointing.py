@@ -128,7 +128,8 @@ def test_a_believing_pointer_is_told_what_was_right_only_where_that_is_planned(s
         after = choosers._pointer('believing').reliability
         assert (after is not before) is learned
     known = Choosers(Plan(repeat=0.8))._pointer('believing').reliability
-    assert known.pointer.means() == pytest.approx({'hit': 0.533, 'repeat': 0.8, 'confusable': 0.5})
+    assert known.pointer.means() == pytest.approx({'hit': 0.533, 'repeat': 0.8, 'confusable': 0.5,
+                                                   'silent': 0.0})
 
 
 def test_nothing_is_grasped_without_a_choice_and_one_piece_only_once(world, monkeypatch):

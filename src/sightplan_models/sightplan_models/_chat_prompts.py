@@ -55,7 +55,7 @@ class ChatPrompts:
         self._moves_pictures = False
         """Whether it was said that the template moves pictures."""
         self.split = functools.lru_cache(maxsize=64)(self._split)
-        """The rendered text before and after the question, of a GroundingPrompt."""
+        """Function from a GroundingPrompt and a scene in words to the text around the question."""
 
     def render(self, system: str, parts: Sequence[str | None]) -> str:
         """The prompt as text, by the chat template.
@@ -160,8 +160,8 @@ class ChatPrompts:
         return _any_of(token for token in tokens - set(ANSWER_TAGS)
                        if len(token) >= _SPECIAL_LETTERS)
 
-    def _split(self, prompt: GroundingPrompt) -> tuple[str, str]:
-        text = self.render(prompt.system, parts_of(prompt, SENTINEL))
+    def _split(self, prompt: GroundingPrompt, described: str | None = None) -> tuple[str, str]:
+        text = self.render(prompt.system, parts_of(prompt, SENTINEL, described))
         head, found, foot = text.rpartition(SENTINEL)
         if not found:
             raise BackendError(f'the chat template of {self._name} leaves out the '
@@ -187,11 +187,20 @@ class ChatPrompts:
             place = found + len(text)
 
 
-def parts_of(prompt: GroundingPrompt, question: str) -> list[str | None]:
-    """Parts of the user's message: texts, and None for the image."""
+def parts_of(prompt: GroundingPrompt, question: str, described: str | None = None,
+             ) -> list[str | None]:
+    """Parts of the user's message: texts, and None for the image.
+
+    Args:
+        prompt: the words around the question.
+        question: in the template of the prompt.
+        described: the scene in words, in the place of an image; None: there is an image.
+    """
     after = prompt.after_image
     gap = '\n' if after and not after[-1].isspace() else ''
-    return [prompt.before_image, None, after + gap + question]
+    if described is None:
+        return [prompt.before_image, None, after + gap + question]
+    return ['\n'.join(filter(None, (prompt.before_image, described, after + gap + question)))]
 
 
 def _any_of(tokens: Iterable[str]) -> re.Pattern[str]:

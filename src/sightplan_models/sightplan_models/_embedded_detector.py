@@ -35,6 +35,7 @@ from sightplan.queries.detect import (
 from sightplan_models._detector_network import Found, Network
 from sightplan_models._locator_network import HEIGHT, WIDTH, Shape, load_weights
 from sightplan_models._locator_pictures import Frame, channels, fit, put_depth, put_image
+from sightplan_models._unlike import Unlike, never, world_bytes
 
 WEIGHTS_FILE, SETTINGS_FILE = 'detector.safetensors', 'detector.json'
 MOST = 28
@@ -98,12 +99,14 @@ class EmbeddedDetector(ModelByKind):
     Args:
         folder: of the model.
         use_depth: whether to look at depth where a query has it.
+        unlike: says why it can tell nothing of a picture.
 
     Raises:
         BackendError: the folder holds no detector.
     """
 
-    def __init__(self, folder: Path, use_depth: bool = True) -> None:
+    def __init__(self, folder: Path, use_depth: bool = True, unlike: Unlike = never) -> None:
+        self._unlike = unlike
         self._use_depth = use_depth
         self._asked = 0
         try:
@@ -129,6 +132,7 @@ class EmbeddedDetector(ModelByKind):
         digest = hashlib.sha256()
         for name in (WEIGHTS_FILE, SETTINGS_FILE):
             digest.update((folder / name).read_bytes())
+        digest.update(world_bytes(folder))
         self._name = f'{folder.parent.name}/{folder.name}@{digest.hexdigest()[:12]}'
         self._lock = threading.Lock()
         self._replies: OrderedDict[tuple[str, str, int], DetectReply] = OrderedDict()
@@ -159,8 +163,9 @@ class EmbeddedDetector(ModelByKind):
         with self._lock:
             reply = self._replies.pop(key, None)
             if reply is None:
-                reply = DetectReply(tuple(self.told(self._candidates(
-                    query.image, depth_m, query.attempt))))
+                why = self._unlike(query.image)
+                reply = DetectReply(cannot_tell=why) if why else DetectReply(tuple(
+                    self.told(self._candidates(query.image, depth_m, query.attempt))))
             self._replies[key] = reply
             self._asked += 1
             while len(self._replies) > _KEPT:

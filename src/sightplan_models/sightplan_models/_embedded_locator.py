@@ -1,7 +1,8 @@
 """The locator of the backend ``embedded``: a small network of our own that points, on the CPU.
 
 A folder holds its weights and ``locator.json``: the network's shape, the words it knows, and how
-its probabilities are calibrated. A picture is encoded once; what was seen of the last few is kept,
+its probabilities are calibrated: that a place is right, if the target is there, and that it is
+there at all. A picture is encoded once; what was seen of the last few is kept,
 so that each further target in a picture costs a tenth.
 """
 
@@ -35,7 +36,15 @@ from sightplan_models._locator_network import (
     load_weights,
 )
 from sightplan_models._locator_pictures import Frame, channels, fit, put_depth, put_image
-from sightplan_models._locator_words import ids_of, mirrored, pieces, unknown_words, words_of
+from sightplan_models._locator_words import (
+    ids_of,
+    mirrored,
+    pieces,
+    tints,
+    unknown_words,
+    words_of,
+)
+from sightplan_models._unlike import Foreign, world_bytes
 
 WEIGHTS_FILE, SETTINGS_FILE = 'locator.safetensors', 'locator.json'
 _SEEN = WIDTH, HEIGHT
@@ -68,13 +77,13 @@ class _Maps(NamedTuple):
     Attributes:
         score: (H, W) smoothed probability of each place to be pointed at; 0 beside the picture.
         inside: (H, W) probability of each place to be part of what is meant; likewise.
-        named: probability that a word of the target names the kind of thing that is meant.
+        there: log odds, as ``Existence`` has them, that what is meant is in the picture.
         sight: the picture.
     """
 
     score: Tensor
     inside: Tensor
-    named: float
+    there: float
     sight: _Sight
 
 
@@ -87,12 +96,16 @@ class EmbeddedLocator(ModelByKind):
     Args:
         folder: of the model.
         use_depth: whether to look at depth where a query has it.
+        foreign: probability that a picture is none of those that it was made for; None: it does
+            not tell.
 
     Raises:
         BackendError: the folder holds no locator.
     """
 
-    def __init__(self, folder: Path, use_depth: bool = True) -> None:
+    def __init__(self, folder: Path, use_depth: bool = True, foreign: Foreign | None = None,
+                 ) -> None:
+        self._foreign = foreign
         self._use_depth = use_depth
         self._asked = 0
         try:
@@ -102,6 +115,7 @@ class EmbeddedLocator(ModelByKind):
             self._network = Network(Shape(**shape)).eval()
             self._known = {str(word): i for i, word in enumerate(found['words'], 1)}
             self._calibration = tuple(map(float, found['calibration']))
+            self._existence = tuple(map(float, found.get('existence', ())))
             load_weights(self._network, folder / WEIGHTS_FILE)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError,
                 SafetensorError) as error:
@@ -141,7 +155,9 @@ class EmbeddedLocator(ModelByKind):
             self._asked += 1
         return LocateReply(regions, probability=regions[0].probability,
                            unknown=unknown_words(query.target.text, self._known),
-                           named=maps.named)
+                           exists=calibrated((maps.there,), self._existence)
+                           if self._existence else None,
+                           foreign=self._foreign(query.image) if self._foreign else None)
 
     def point(self, query: Locate) -> tuple[Region, tuple[float, float]]:
         """The best point, and the evidence for its probability; see ``evidence``."""
@@ -150,20 +166,22 @@ class EmbeddedLocator(ModelByKind):
         seen = evidence(score, inside, row, column)
         return _point_region(row, column, sight.frame, calibrated(seen, self._calibration)), seen
 
+    def there(self, query: Locate) -> float:
+        """The evidence on existence: log odds that the target is in the picture, uncalibrated."""
+        return self._maps(query, True).there
+
     def _maps(self, query: Locate, use_depth: bool) -> _Maps:
         """Run the network for a query."""
         _check(query)
         words = words_of(query.target.text)
         with self._lock, torch.inference_mode():
             sight = self._sight(query, query.depth_m if use_depth else None)
-            reply = self._read(sight, mirrored(words) if sight.frame.mirrored else words)
+            reply, there = self._read(sight, mirrored(words) if sight.frame.mirrored else words)
             point = reply.point[0, 0].masked_fill(sight.beside, -torch.inf)
             weight = torch.cat([point.flatten(), reply.absent[0, :1]]).softmax(0)[:-1]
             score = F.avg_pool2d(weight.view(1, *point.shape), 3, 1, 1, count_include_pad=False)[0]
             inside = reply.mask[0, 0].sigmoid().masked_fill(sight.beside, 0.0)
-            # As learned: each word by itself names a thing, or does not.
-            named = float(reply.chosen[0, 0].softmax(-1) @ reply.meant[0, 0].sigmoid().amax(0))
-            return _Maps(score.masked_fill(sight.beside, 0.0), inside, named, sight)
+            return _Maps(score.masked_fill(sight.beside, 0.0), inside, there, sight)
 
     def _sight(self, query: Locate, depth_m: NDArray[np.float32] | None) -> _Sight:
         """The encoded picture, from the cache or new."""
@@ -185,15 +203,19 @@ class EmbeddedLocator(ModelByKind):
             self._sights.popitem(last=False)
         return sight
 
-    def _read(self, sight: _Sight, words: tuple[str, ...]) -> Pointed:
-        """Run the network for one text on an encoded picture."""
+    def _read(self, sight: _Sight, words: tuple[str, ...]) -> tuple[Pointed, float]:
+        """Run the network for one text on an encoded picture; also whether it is there."""
         found = [pieces(word, self._network.shape.grams) for word in words]
         starts = np.cumsum([0, *map(len, found[:-1])])
+        ids = torch.tensor(ids_of(words, self._known))
         vectors = self._network.words(
-            torch.tensor(ids_of(words, self._known)),
-            torch.tensor([piece for one in found for piece in one]), torch.from_numpy(starts))
+            ids, torch.tensor([piece for one in found for piece in one]), torch.from_numpy(starts))
         padding = torch.zeros(1, 1, len(words), dtype=torch.bool)
-        return self._network.point(sight.seen, vectors[None, None], padding)[-1]
+        text = vectors[None, None]
+        reply = self._network.point(sight.seen, text, padding)[-1]
+        there = self._network.exists(sight.seen, reply, text, padding, (ids > 0)[None, None],
+                                     torch.tensor(tints(words))[None, None])
+        return reply, float(there)
 
     def _regions(self, form: Form, score: Tensor, inside: Tensor, frame: Frame,
                  ) -> tuple[Region, ...]:
@@ -243,7 +265,7 @@ def evidence(score: Tensor, inside: Tensor, row: int, column: int) -> tuple[floa
     return _log_odds(near), _log_odds(float(inside[row, column]))
 
 
-def calibrated(seen: tuple[float, float], weights: tuple[float, ...]) -> float:
+def calibrated(seen: tuple[float, ...], weights: tuple[float, ...]) -> float:
     """A logistic regression: bias, then the weight of each piece of evidence."""
     odds = weights[0] + sum(w * x for w, x in zip(weights[1:], seen, strict=True))
     return float(1 / (1 + np.exp(-odds)))
@@ -302,4 +324,5 @@ def _digest(folder: Path) -> str:
     digest = hashlib.sha256()
     for name in (WEIGHTS_FILE, SETTINGS_FILE):
         digest.update((folder / name).read_bytes())
+    digest.update(world_bytes(folder))
     return digest.hexdigest()[:12]

@@ -40,6 +40,7 @@ from sightplan_models._embedded_paths_network import (
     prepared,
     read,
 )
+from sightplan_models._unlike import Unlike, never
 
 MODEL_TYPE = 'sightplan_paths'
 SETTINGS_FILE = 'paths.json'
@@ -68,12 +69,14 @@ class PathReader(ModelByKind):
     Args:
         folder: of the model.
         name: exact name of the networks; '' for the folder's.
+        unlike: says why it can tell nothing of a picture.
 
     Raises:
         BackendError: the folder holds none.
     """
 
-    def __init__(self, folder: Path, name: str = '') -> None:
+    def __init__(self, folder: Path, name: str = '', unlike: Unlike = never) -> None:
+        self._unlike = unlike
         self.name = name or folder.name
         self._asked = 0
         try:
@@ -121,6 +124,8 @@ class PathReader(ModelByKind):
     def choose(self, query: Choose, deadline: Deadline) -> ChoiceReply:
         """Choose the option that is better in the named properties, taken together.
 
+        Of pictures of which one is unlike those that it was made for it cannot tell.
+
         Args:
             query: its pictures show one option each, or the first of two options on the left
                 and the second on the right of one picture.
@@ -145,6 +150,10 @@ class PathReader(ModelByKind):
         if len(pictures) != len(query.options):
             raise InputError(f'{len(pictures)} pictures of {len(query.options)} options; show '
                              'one of each, or two side by side in one')
+        with self._lock:
+            self._asked += 1
+        if why := next(filter(None, map(self._unlike, pictures)), ''):
+            return ChoiceReply(cannot_tell=why)
         view = self._view(pictures[0])
         read = [self.readings(picture) for picture in pictures]
         wins = np.ones(len(read))
@@ -152,8 +161,6 @@ class PathReader(ModelByKind):
             wins[i] *= self._better(read[i] - read[j], query.properties, view)
         chances = tuple(float(chance) for chance in wins / wins.sum())
         chosen = int(np.argmax(chances))
-        with self._lock:
-            self._asked += 1
         return ChoiceReply(chances, chosen, query.options[chosen])
 
     def _better(self, differences: NDArray[np.float64], properties: Sequence[tuple[str, int]],

@@ -42,6 +42,7 @@ from sightplan_models._embedded_sliding_network import (
     plan,
     small,
 )
+from sightplan_models._unlike import Unlike, never
 
 WEIGHTS_FILE, SETTINGS_FILE = 'model.safetensors', 'config.json'
 _KEPT = 8
@@ -58,7 +59,10 @@ _EMPTY = frozenset({'empty', 'free'})
 _AROUND = frozenset({'a', 'an', 'any', 'at', 'board', 'cell', 'currently', 'field', 'in', 'is',
                      'located', 'now', 'on', 'placed', 'square', 'standing', 'the', 'there'})
 """Words that do not change a question's meaning; any other word, such as "not", does."""
-_UNREAD = 'This is no question about a cell of a board.'
+_UNREAD = 'this is no question about a cell of a board'
+_NO_BOARD = 'no board is seen in the picture'
+_SEEN = 0.5
+"""Least probability of a board, for anything to be told of its cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +134,15 @@ class BoardReader(ModelByKind):
         folder: of the model.
         name: exact name of the networks; '' for the folder's.
         domain: that they were made for, if they are shipped; else ''.
+        unlike: says why they can tell nothing of a picture.
 
     Raises:
         BackendError: the folder holds none.
     """
 
-    def __init__(self, folder: Path, name: str = '', domain: str = '') -> None:
+    def __init__(self, folder: Path, name: str = '', domain: str = '',
+                 unlike: Unlike = never) -> None:
+        self._unlike = unlike
         self.name = name or folder.name
         self.traits = Traits(prompt=False, domain=domain, refuses=True)
         self._asked = 0
@@ -171,16 +178,18 @@ class BoardReader(ModelByKind):
     def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
         """Answer all questions about one image.
 
-        A question that is not about what is in one cell gets a reply that cannot be read as yes or
-        no. A picture without a board gets "no" for an answer to every other question.
+        It cannot tell what a question asks that is not about what is in one cell, and nothing of
+        a picture in which it sees no board, or that is unlike those that it was made for.
         """
         seen = queries[0].observation
+        image = _checked(seen.image)
         asked = [understood(query.question.text) for query in queries]
         named = [one for one in asked if one is not None]
         least = max((1 + max(one.x, one.y) for one in named), default=0)
         with self._lock:
-            reading = self._reading(_checked(seen.image), seen.image_id, least)
-            replies = self._replies(reading, asked)
+            reading = self._reading(image, seen.image_id, least)
+            why = _NO_BOARD if reading.board < _SEEN else self._unlike(image)
+            replies = self._replies(reading, asked, why)
             self._asked += len(replies)
         deadline.check(f'embedded: {len(asked)} answers')
         return replies
@@ -200,7 +209,7 @@ class BoardReader(ModelByKind):
             fitting = chances[1:] * np.where(np.array(SIZES) < least, _TOO_SMALL, 1.0)
             size = SIZES[int(fitting.argmax())]
             board = float(there[0].double().sigmoid()) * (1 - chances[0])
-            parts = cut(copies, cells(corners, size), self._network.shape.part)
+            parts = cut(copies, cells(corners, size), self._network.shape)
             kinds, numbers, shades = self._network.reader(parts)
             numbers[:, size * size:] = -torch.inf
             return Reading(size, float(board * fitting.max() / fitting.sum()),
@@ -215,10 +224,13 @@ class BoardReader(ModelByKind):
             self._readings.popitem(last=False)
         return found
 
-    def _replies(self, reading: Reading, asked: Sequence[Asked | None]) -> list[Answer]:
+    def _replies(self, reading: Reading, asked: Sequence[Asked | None],
+                 why: str) -> list[Answer]:
+        """Replies; ``why`` says why nothing can be told of the picture, '' if something can."""
         colours = tuple(sorted({one.colour for one in asked if one is not None and one.colour}))
         shades = self._shades(reading, colours)
-        return [Answer(_UNREAD) if one is None or one.colour not in {'', *shades}
+        return [Answer.cannot_tell(_UNREAD) if one is None or one.colour not in {'', *shades}
+                else Answer.cannot_tell(why) if why
                 else _reply(_chance(reading, one, shades)) for one in asked]
 
     def _shades(self, reading: Reading, names: tuple[str, ...]) -> dict[str, NDArray[np.float64]]:

@@ -33,9 +33,6 @@ LEVELS = 4
 _FOUND = 2
 """Size of the finder's copy of a picture."""
 
-_REACH, _RAISED = 0.85, 0.25
-"""Cutout around a cell, in widths of the cell: half its side, and the offset of its middle above
-the cell's."""
 _REACH_MAP = 1.1
 """Largest distance of corners from the middle, in halves of a picture."""
 
@@ -51,6 +48,8 @@ class Shape:
         hidden: width of what is known of a cell.
         part: side of a cell's part [px].
         shade: width of what is known of its colour.
+        reach: half the side of a cell's part [widths of the cell].
+        raised: how far the middle of a part is above the cell's [widths of the cell].
     """
 
     finder: tuple[int, int, int, int] = (16, 32, 64, 96)
@@ -59,6 +58,8 @@ class Shape:
     hidden: int = 128
     part: int = 40
     shade: int = 24
+    reach: float = 0.85
+    raised: float = 0.25
 
 
 class Finder(nn.Module):
@@ -239,23 +240,24 @@ def plan(copies: list[Tensor], corners: NDArray[np.float64]) -> Tensor:
                          align_corners=False)
 
 
-def cut(copies: list[Tensor], places: NDArray[np.float64], part: int) -> Tensor:
+def cut(copies: list[Tensor], places: NDArray[np.float64], shape: Shape) -> Tensor:
     """The parts of a picture around cells, (N, 3, part, part).
 
     Args:
         copies: see ``levels``.
         places: (N, 3) of the cells, see ``cells``.
-        part: side of a part [px].
+        shape: of the networks; its ``part``, ``reach`` and ``raised`` count.
     """
-    step = 2 * _REACH * places[:, 2] / part
+    part = shape.part
+    step = 2 * shape.reach * places[:, 2] / part
     level = np.clip(np.floor(np.log2(np.maximum(step, 1.0)) + 0.25), 0, LEVELS - 1).astype(int)
-    unit = torch.linspace(-1 + 1 / part, 1 - 1 / part, part) * _REACH
+    unit = torch.linspace(-1 + 1 / part, 1 - 1 / part, part) * shape.reach
     found = torch.empty(len(places), 3, part, part)
     for one in np.unique(level):
         chosen = np.flatnonzero(level == one)
         x, y, wide = torch.from_numpy(places[chosen]).float().T[:, :, None]
         u = (2 * (x + wide * unit) + 1) / WIDTH - 1
-        v = (2 * (y + wide * (unit - _RAISED)) + 1) / HEIGHT - 1
+        v = (2 * (y + wide * (unit - shape.raised)) + 1) / HEIGHT - 1
         grid = torch.stack([u[:, None, :].expand(-1, part, -1), v[:, :, None].expand(
             -1, -1, part)], -1).flatten(0, 1)
         seen = F.grid_sample(copies[one], grid[None], padding_mode='border', align_corners=False)

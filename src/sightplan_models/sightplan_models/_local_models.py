@@ -139,11 +139,11 @@ class LocalModel(ModelByKind):
 
     @answers(YesNo, together=True)
     def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
-        """Answer all questions about one image."""
+        """Answer all questions about one image, or one description."""
         seen, prompt = queries[0].observation, queries[0].prompt
         end = _end(deadline)
         with self._running():
-            self._checked(seen.image)
+            self._check(seen)
             asked = [self._prompts.asked(prompt, query.question.text) for query in queries]
             replies = self._answer(seen, prompt, asked, end)
             if time.monotonic() > end:
@@ -155,10 +155,10 @@ class LocalModel(ModelByKind):
         return replies
 
     def ask_plainly(self, queries: Sequence[YesNo]) -> list[Answer]:
-        """Answer each question with its own copy of prompt and image: the reference."""
+        """Answer each question with its own copy of prompt and scene: the reference."""
         seen, prompt = queries[0].observation, queries[0].prompt
         with self._running():
-            self._checked(seen.image)
+            self._check(seen)
             return self._plainly(seen, prompt, [
                 self._prompts.asked(prompt, query.question.text) for query in queries], math.inf)
 
@@ -247,7 +247,7 @@ class LocalModel(ModelByKind):
         groups = self._read_for(prompt)
         self._count(len(asked), sum(map(len, suffixes)), 0)
         if prompt.reasoning:
-            opened = _opened(self._prompts.split(prompt)[1])
+            opened = _opened(self._split(prompt, seen)[1])
             texts = self._engine.decode(prefix, suffixes, prompt.max_tokens, self._stop,
                                         groups, functools.partial(self._closed, opened), deadline)
             self._count(0, 0, sum(len(text.tokens) for text in texts))
@@ -262,8 +262,8 @@ class LocalModel(ModelByKind):
 
     def _plainly(self, seen: Observation, prompt: GroundingPrompt, asked: list[str],
                  deadline: float) -> list[Answer]:
-        picture = self._look(seen)
-        head, foot = self._prompts.split(prompt)
+        pictures = self._look(seen)
+        head, foot = self._split(prompt, seen)
         groups = self._read_for(prompt)
         replies: list[Answer] = []
         for number, question in enumerate(asked):
@@ -272,7 +272,7 @@ class LocalModel(ModelByKind):
                                      'answers ready')
                 late.partial = [*replies, *[None] * (len(asked) - number)]
                 raise late
-            inputs = self._inputs(head + question + foot, [picture])
+            inputs = self._inputs(head + question + foot, pictures)
             self._count(1, inputs['input_ids'].shape[1], 0)
             if prompt.reasoning:
                 opened = _opened(foot)
@@ -327,7 +327,7 @@ class LocalModel(ModelByKind):
 
         The last one is kept: a robot asks about one image more than once.
         """
-        head, foot = self._prompts.split(prompt)
+        head, foot = self._split(prompt, seen)
         if not self._apart:
             return self._shared_by_ids([head + question + foot for question in asked], seen)
         tails = [self._ids(head, question + foot) for question in asked]
@@ -337,7 +337,7 @@ class LocalModel(ModelByKind):
             if key == sight and all(
                     len(tail) > len(common) and tail[:len(common)] == common for tail in tails):
                 return prefix, [tail[len(common):] for tail in tails]
-        inputs = self._inputs(head + asked[0] + foot, [self._look(seen)])
+        inputs = self._inputs(head + asked[0] + foot, self._look(seen))
         ids = inputs['input_ids'][0].tolist()
         length = len(ids) - len(tails[0])
         if length < 1 or tuple(ids[length:]) != tails[0]:
@@ -357,10 +357,10 @@ class LocalModel(ModelByKind):
     def _shared_by_ids(self, texts: list[str], seen: Observation,
                        ) -> tuple[Any, list[tuple[int, ...]]]:
         """Encode the shared prefix from whole prompts, each run through the processor."""
-        picture = self._look(seen)
-        first = self._inputs(texts[0], [picture])
+        pictures = self._look(seen)
+        first = self._inputs(texts[0], pictures)
         whole = [tuple(first['input_ids'][0].tolist())]
-        whole += [tuple(self._inputs(text, [picture])['input_ids'][0].tolist())
+        whole += [tuple(self._inputs(text, pictures)['input_ids'][0].tolist())
                   for text in texts[1:]]
         common = _common(whole)
         prefix = self._engine.encode(_cut(first, len(common)))
@@ -377,7 +377,7 @@ class LocalModel(ModelByKind):
         if texts[0] != self._prompts.render(probe.system, parts_of(probe, asked[0])):
             raise BackendError(f'the chat template of {self.name} changes the '
                                'question; choose another model')
-        whole = [self._inputs(text, [self._look(seen)]) for text in texts]
+        whole = [self._inputs(text, self._look(seen)) for text in texts]
         bare = self._prompts.render(probe.system, [part for part in parts_of(probe, SENTINEL)
                                            if part is not None])
         if bare.partition(SENTINEL)[0] == head:
@@ -417,10 +417,15 @@ class LocalModel(ModelByKind):
 
     # Images and numbers ------------------------------------------------------------------------
 
+    def _check(self, seen: Observation) -> None:
+        """Check that an observation shows something."""
+        if not seen.described:
+            self._checked(seen.image)
+
     def _checked(self, image: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
         if image is None:
-            raise BackendError('the observation holds no image; this backend only '
-                               'answers questions about a picture')
+            raise BackendError('the observation holds neither an image nor a text; a model must '
+                               'be shown one of them')
         if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
             raise BackendError(f'the image is {image.dtype} {image.shape}; it must '
                                'be uint8 RGB of shape (height, width, 3)')
@@ -435,10 +440,16 @@ class LocalModel(ModelByKind):
         """Two observations that give the model the same to see have the same."""
         return seen.image_id
 
-    def _look(self, seen: Observation) -> Any:
-        """Picture of an observation for ``_inputs``; the image was checked before."""
+    def _look(self, seen: Observation) -> list[Any]:
+        """Pictures of an observation for ``_inputs``, none of a description; checked before."""
+        if seen.described:
+            return []
         assert seen.image is not None
-        return self._picture(seen.image)
+        return [self._picture(seen.image)]
+
+    def _split(self, prompt: GroundingPrompt, seen: Observation) -> tuple[str, str]:
+        """The rendered prompt before and after the question; a description is in it."""
+        return self._prompts.split(prompt, seen.text if seen.described else None)
 
     def _inputs(self, text: str, images: Sequence[Any]) -> dict[str, Any]:
         """Inputs of the model for a rendered prompt and what ``_look`` made of its images."""

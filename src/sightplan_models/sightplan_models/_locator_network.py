@@ -7,18 +7,24 @@ a token of what the maps say where they take its centre to be (as Panoptic-DeepL
 attention among themselves and the things, and to the coarse map (``Network.point``). What comes
 out is one vector a target, whose products with what is known of each pixel are the heat maps, as
 in MaskFormer (arXiv 2107.06278): the picture costs the same for one target as for ten.
+
+Whether the target is there at all is told by a small part of its own (``Existence``): it sees
+what each thing is taken for, which colours are seen where it is, and what the rest of the network
+made of the target.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F  # noqa: N812 (its usual name)
 from safetensors.torch import load_file
 from torch import Tensor, nn
+
+from sightplan_models._locator_words import COLOURS
 
 WIDTH, HEIGHT = 320, 240
 """Size of the picture that the network sees [px]."""
@@ -36,6 +42,11 @@ place states and the thing's, in sizes of the thing."""
 _FREQUENCIES = 6
 CODE = 4 * _FREQUENCIES
 """Number of features of a point's position; see ``code``."""
+_LEVELS = 4
+SHADES = _LEVELS**3
+"""Number of colours of which the shares are told; see ``shades``."""
+_SURE = 12.0
+"""Log odds are not told beyond this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +102,9 @@ class Seen:
             and size of the thing that is there (x, y, in widths and heights of the picture),
             whether any thing is there (logit).
         maps: (B, C, rows, columns) each, what is known at the strides 4, 8 and 16; see ``pooled``.
+        shades: (B, SHADES, *COARSE) shares of the colours of each place; see ``shades``.
+        colours: (B, K, SHADES) likewise of each of the likeliest things.
+        kinds: (B, K, categories) probability of each category of each of these.
     """
 
     fine: Tensor
@@ -100,6 +114,9 @@ class Seen:
     at: Tensor
     dense: Tensor
     maps: tuple[Tensor, ...]
+    shades: Tensor
+    colours: Tensor
+    kinds: Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +131,7 @@ class Pointed:
         absent: (B, T) logit that what is meant is not in the picture.
         chosen: (B, T, K) logits of the things that may be meant.
         meant: (B, T, L, K) logits that a word names a thing.
+        things: (B, T, K, width) what became of each thing.
     """
 
     mask: Tensor
@@ -121,6 +139,7 @@ class Pointed:
     absent: Tensor
     chosen: Tensor
     meant: Tensor
+    things: Tensor
 
 
 def code(x: Tensor, y: Tensor) -> Tensor:
@@ -288,7 +307,7 @@ class Vision(Trunk):
         known = four + eight + width + sixteen
         self.thing = nn.Sequential(nn.Linear(known + CODE + 5, width), nn.GELU(),
                                    nn.Linear(width, width))
-        # For learning only: the category by what is known of a thing, and by its token.
+        # For learning only: the category by what is known of a thing.
         self.category = nn.Linear(known, shape.categories)
         self.category_of = nn.Linear(width, shape.categories)
         x, y = places(*COARSE)
@@ -307,10 +326,14 @@ class Vision(Trunk):
                            code(centre[:, 0], centre[:, 1]).permute(0, 3, 1, 2)], 1)
         fine = self.fine(F.pixel_shuffle(self.finer(four), 2) + self.finest(stem))
         at = peaks(dense[:, 0], self.shape.things)
-        return Seen(fine.float(), pixel, tokens, self._things(maps, dense, at), at, dense, maps)
+        shown = shades(picture[:, :3])
+        things, colours = self._things(maps, dense, at, shown)
+        return Seen(fine.float(), pixel, tokens, things, at, dense, maps, shown, colours,
+                    self.category_of(things).float().softmax(-1))
 
-    def _things(self, maps: tuple[Tensor, ...], dense: Tensor, at: Tensor) -> Tensor:
-        """Tokens of the things with centres at given places of the map of stride 4."""
+    def _things(self, maps: tuple[Tensor, ...], dense: Tensor, at: Tensor, shown: Tensor,
+                ) -> tuple[Tensor, Tensor]:
+        """Tokens and colours of the things with centres at given places of the map of stride 4."""
         held = dense.detach()
         said = _take(held, at)
         x, y = self.at.flatten(1)[:, at] + said.permute(2, 0, 1)[1:3]
@@ -321,7 +344,7 @@ class Vision(Trunk):
         weight = torch.exp(-_GROUP * far) * held[:, 5:6].sigmoid()
         known = torch.cat([pooled(maps, weight), code(x, y), said[..., :1].sigmoid(),
                            torch.stack([x, y], -1), said[..., 3:5]], -1)
-        return self.thing(known)  # type: ignore[no-any-return]
+        return self.thing(known), pooled((shown,), weight)
 
 
 def _double(x: Tensor) -> Tensor:
@@ -354,11 +377,224 @@ def pooled(maps: tuple[Tensor, ...], weight: Tensor) -> Tensor:
     return torch.cat(found, -1)
 
 
+def shades(colours: Tensor) -> Tensor:
+    """Shares of colours of a lattice, (B, 3, HEIGHT, WIDTH) from -1 to 1 to (B, SHADES, *COARSE).
+
+    A colour between those of the lattice is shared among its neighbours, so that the mean of the
+    shares of any region has that region's mean colour, and how it is mixed.
+    """
+    with torch.autocast(colours.device.type, enabled=False):
+        level = (F.avg_pool2d(colours.float(), 2) + 1) * (_LEVELS - 1) / 2
+        steps = torch.arange(_LEVELS, device=colours.device).view(-1, 1, 1)
+        red, green, blue = (
+            (1 - (level[:, k, None] - steps).abs()).clamp(min=0) for k in range(3))
+        shares = red[:, :, None, None] * green[:, None, :, None] * blue[:, None, None]
+        return F.avg_pool2d(shares.flatten(1, 3), 2)
+
+
 def peaks(heat: Tensor, count: int) -> Tensor:
     """The highest local maxima of (B, H, W) maps: (B, count) places in the flattened map."""
     heat = heat.detach()
     top = F.max_pool2d(heat[:, None], 5, 1, 2)[:, 0]
     return heat.masked_fill(heat < top, -torch.inf).flatten(1).topk(count, 1).indices
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is told of targets' existence.
+
+    Attributes:
+        which: (B, T, K + 2) logits of what is meant: one of the things, something else that is in
+            the picture, or nothing that is there.
+        meant: (B, T, L, K) logits that a word is true of a thing, for learning.
+        colour: (B, K, colours) logits of a thing's colour.
+    """
+
+    which: Tensor
+    meant: Tensor
+    colour: Tensor
+
+    @property
+    def there(self) -> Tensor:
+        """(B, T) log odds that the target is in the picture."""
+        return self.which[..., :-1].logsumexp(-1) - self.which[..., -1]
+
+
+class Existence(nn.Module):
+    """Tells whether a target is in the picture, from the target's words and what is seen.
+
+    Names of colours are all the same word to it. How well each thing's colours agree with the
+    colours that are named is told apart, from the colours alone: so what it learns of one pair of
+    colour and kind holds for pairs that it has never seen.
+
+    Args:
+        shape: of the network that it belongs to.
+        colours: number of colours that have a name.
+        width: of its tokens.
+        layers: of attention among question, words and things.
+    """
+
+    NUMBERS, PLACES, NAMED = 5, 5, 2
+
+    def __init__(self, shape: Shape, colours: int = len(COLOURS), width: int = 64,
+                 layers: int = 3) -> None:
+        super().__init__()
+        self.order = nn.Embedding(128, width)
+        self.known = nn.Embedding(2, width)
+        self.tint = nn.Embedding(self.NAMED + 1, width)
+        self.kind = nn.Parameter(torch.zeros(3, width))
+        self.word = nn.Linear(shape.width, width)
+        self.state = nn.Linear(shape.width, width)
+        self.category = nn.Linear(shape.categories, width)
+        self.colour = nn.Sequential(nn.Linear(SHADES, width), nn.GELU(),
+                                    nn.Linear(width, colours))
+        self.place = nn.Linear(self.PLACES + 1 + 3 * self.NAMED, width)
+        self.around = nn.Sequential(nn.Linear(6 * self.NAMED + self.NUMBERS, width), nn.GELU(),
+                                    nn.Linear(width, width))
+        own = replace(shape, width=width, mlp=2 * width)
+        self.layers = nn.ModuleList(Layer(own) for _ in range(layers))
+        self.norm, self.early = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.name, self.named = nn.Linear(width, width), nn.Linear(width, width)
+        self.match, self.nothing = nn.Linear(width, 1), nn.Linear(width, 2)
+        nn.init.normal_(self.kind, 0.0, 0.02)
+        for table in (self.order, self.known, self.tint):
+            nn.init.normal_(table.weight, 0.0, 0.02)
+
+    def forward(self, sight: Sight, asked: Asked, keep: Tensor | None = None) -> Told:
+        """Tell of all targets of all pictures.
+
+        Args:
+            sight: the pictures.
+            asked: the targets.
+            keep: (B, T, 2) factors of what is known of things: category, and what became of them;
+                to learn not to rely on one of these alone.
+        """
+        batch, targets, length = asked.padding.shape
+        category, state = self.category(sight.kinds)[:, None], self.state(asked.things)
+        if keep is not None:
+            category, state = category * keep[..., :1, None], state * keep[..., 1:, None]
+        colour = self.colour(sight.colours)
+        agree = _agreement(colour[:, None].expand(-1, targets, -1, -1), asked.tint)
+        places = sight.places[:, None].expand(-1, targets, -1, -1)
+        things = category + state + self.place(torch.cat([
+            places, asked.chosen[..., None], agree], -1))
+        number = (asked.tint >= 0).cumsum(-1).clamp(max=self.NAMED) * (asked.tint >= 0)
+        words = torch.where((asked.tint >= 0)[..., None], self.tint(number), self.word(asked.text)
+                            + self.known(asked.known.long())) + self.order.weight[:length]
+        shown = self.colour(asked.colours.reshape(batch, targets, 2, SHADES))
+        question = self.around(torch.cat([
+            _agreement(shown, asked.tint).flatten(2), asked.numbers], -1))
+        x = torch.cat([(question + self.kind[0])[:, :, None], words + self.kind[1],
+                       things + self.kind[2]], 2).flatten(0, 1)
+        hidden = F.pad(asked.padding, (1, things.shape[2])).flatten(0, 1)
+        first, *rest = self.layers
+        x = first(x, hidden)
+        early = self.early(x).unflatten(0, (batch, targets))
+        meant = self.name(early[:, :, 1:1 + length]) @ self.named(
+            early[:, :, 1 + length:]).transpose(-1, -2) / math.sqrt(x.shape[-1])
+        for layer in rest:
+            x = layer(x, hidden)
+        x = self.norm(x).unflatten(0, (batch, targets))
+        which = torch.cat([self.match(x[:, :, 1 + length:])[..., 0], self.nothing(x[:, :, 0])], -1)
+        return Told(which.float(), meant.float(), colour.float())
+
+
+def _agreement(colour: Tensor, tint: Tensor) -> Tensor:
+    """How well colours agree with the first colours that are named.
+
+    Args:
+        colour: (B, T, N, colours) logits of the colour of something.
+        tint: (B, T, L) number of the colour that a word names; -1: none.
+
+    Returns:
+        (B, T, N, 3 * Existence.NAMED) for each: its log odds against the likeliest other, its
+        probability, and whether there is such a word at all.
+    """
+    number = (tint >= 0).cumsum(-1) * (tint >= 0)
+    found = []
+    for k in range(1, Existence.NAMED + 1):
+        which = (torch.where(number == k, tint + 1, 0)).amax(-1)
+        named = (which > 0)[..., None].expand(colour.shape[:3])
+        at = (which - 1).clamp(min=0)[..., None, None].expand(*colour.shape[:3], 1)
+        own = colour.gather(-1, at)[..., 0]
+        other = colour.scatter(-1, at, -1e4).amax(-1)
+        chance = colour.softmax(-1).gather(-1, at)[..., 0]
+        found += [(own - other).clamp(-_SURE, _SURE) / 4 * named, chance * named, named.float()]
+    return torch.stack(found, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What ``Existence`` sees of pictures.
+
+    Attributes:
+        kinds: (B, K, categories) probability of each category of each of the likeliest things.
+        colours: (B, K, SHADES) their colours.
+        places: (B, K, Existence.PLACES) centre and size, and whether a centre is there at all.
+    """
+
+    kinds: Tensor
+    colours: Tensor
+    places: Tensor
+
+    @classmethod
+    def of(cls, seen: Seen) -> Sight:
+        """Return what the encoded pictures show of the things in them."""
+        said = _take(seen.dense, seen.at)
+        x, y = (value.flatten().to(seen.at.device)[seen.at] for value in places(*COARSE))
+        at = torch.cat([torch.stack([x, y], -1) + said[..., 1:3], said[..., 3:5],
+                        said[..., :1].sigmoid()], -1)
+        return cls(seen.kinds, seen.colours, at)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What ``Existence`` knows of targets.
+
+    Attributes:
+        text: (B, T, L, width) vectors of words.
+        padding: (B, T, L) bool, where there is no word.
+        known: (B, T, L) bool, whether it is a known word.
+        tint: (B, T, L) number of the colour that a word names; -1: none; see ``tints``.
+        things: (B, T, K, width), see ``Pointed``.
+        chosen: (B, T, K) probability of each thing to be meant.
+        colours: (B, T, 2 * SHADES) of what is taken for the target and of where it points.
+        numbers: (B, T, Existence.NUMBERS) log odds that the target is there, that what is pointed
+            at is within three places of the best one and that it is part of the target; of the
+            likeliest part; root of the target's share of the picture.
+    """
+
+    text: Tensor
+    padding: Tensor
+    known: Tensor
+    tint: Tensor
+    things: Tensor
+    chosen: Tensor
+    colours: Tensor
+    numbers: Tensor
+
+    @classmethod
+    def of(cls, seen: Seen, reply: Pointed, text: Tensor, padding: Tensor, known: Tensor,
+           tint: Tensor) -> Asked:
+        """Return what was asked for, and what the network knows of the place it points at."""
+        flat = reply.point.flatten(2)
+        there = flat.logsumexp(-1) - reply.absent
+        score = F.avg_pool2d(flat.softmax(-1).view_as(reply.point), 3, 1, 1,
+                             count_include_pad=False)
+        best = score.flatten(2).argmax(-1, keepdim=True)
+        near = (F.avg_pool2d(score, 7, 1, 3) * 49).flatten(2).gather(2, best)[..., 0]
+        near = near.clamp(1e-4, 1 - 1e-4)
+        mask = reply.mask.flatten(2)
+        part = mask.gather(2, best)[..., 0]
+        inside = mask.sigmoid()
+        numbers = torch.stack([there, near.logit(), part, mask.amax(-1), inside.mean(-1).sqrt()
+                               * _SURE], -1).clamp(-_SURE, _SURE) / 4
+        shares = seen.shades.flatten(2).transpose(1, 2)
+        found = [(weight := F.avg_pool2d(values, 2).flatten(2)) @ shares
+                 / weight.sum(-1, keepdim=True).clamp(min=1e-4)
+                 for values in (inside.view_as(reply.mask), score)]
+        return cls(text, padding, known, tint, reply.things, reply.chosen.softmax(-1),
+                   torch.cat(found, -1), numbers)
 
 
 class Network(nn.Module):
@@ -384,6 +620,7 @@ class Network(nn.Module):
         numbers = shape.pixel + CODE + shape.fine + CODE + 1
         self.out = nn.Sequential(nn.Linear(width, width), nn.GELU(),
                                  nn.Linear(width, 2 * numbers))
+        self.existence = Existence(shape)
         x, y = places(*MAP)
         self.register_buffer('at', code(x, y).permute(2, 0, 1), persistent=False)
         nn.init.normal_(self.word.weight, 0.0, 0.05)
@@ -440,6 +677,22 @@ class Network(nn.Module):
                 replies.append(self._pointed(seen, x, length, last))
         return replies
 
+    def exists(self, seen: Seen, reply: Pointed, text: Tensor, padding: Tensor, known: Tensor,
+               tint: Tensor) -> Tensor:
+        """(B, T) log odds that targets are in the pictures.
+
+        Args:
+            seen: the pictures.
+            reply: what the last layer said.
+            text: (B, T, L, width) vectors of the targets' words; see ``words``.
+            padding: (B, T, L) bool, where there is no word.
+            known: (B, T, L) bool, whether it is a known word.
+            tint: (B, T, L) number of the colour that it names; see ``tints``.
+        """
+        told: Told = self.existence(Sight.of(seen), Asked.of(
+            seen, reply, text, padding, known, tint))
+        return told.there
+
     def _pointed(self, seen: Seen, x: Tensor, length: int, whole: bool) -> Pointed:
         x = self.norm(x)
         question, words, things = x[:, :, 0], x[:, :, 1:1 + length], x[:, :, 1 + length:]
@@ -460,7 +713,7 @@ class Network(nn.Module):
         finer = fine.flatten(1, 2) @ known.flatten(2) + at.flatten(1, 2) @ places.flatten(1)
         maps = (coarse + finer.view_as(coarse)).unflatten(1, (targets, 2))
         return Pointed(maps[:, :, 0] + bias[:, :, 0, :, None], maps[:, :, 1], bias[:, :, 1, 0],
-                       chosen.float(), meant.float())
+                       chosen.float(), meant.float(), things)
 
 
 def load_weights(network: nn.Module, path: Path) -> None:

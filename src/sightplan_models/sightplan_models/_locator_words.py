@@ -28,6 +28,10 @@ _ASKING = frozenset((
     'are', 'could', 'is', 'kindly', 'please', 'see', 'seen', 'shown', 'that', 'the', 'there',
     'these', 'this', 'those', 'where', 'which', 'who', 'whom', 'whose', 'would', 'you', 'your'))
 """Words that neither name nor relate things: a target means the same without them."""
+COLOURS = ('red', 'orange', 'yellow', 'green', 'blue', 'purple', 'pink', 'brown', 'black', 'white',
+           'grey')
+"""Colours that have a name."""
+_TINTS = {**{name: number for number, name in enumerate(COLOURS)}, 'gray': COLOURS.index('grey')}
 _MIRRORED = {'left': 'right', 'leftmost': 'rightmost', 'leftward': 'rightward',
              'lefthand': 'righthand', 'leftwards': 'rightwards', 'westernmost': 'easternmost',
              'clockwise': 'counterclockwise'}
@@ -72,6 +76,11 @@ def pieces(word: str, count: int) -> tuple[int, ...]:
 def ids_of(words: Sequence[str], known: Mapping[str, int]) -> list[int]:
     """Ids of words; unknown words have the id ``UNKNOWN``."""
     return [known.get(word, UNKNOWN) for word in words]
+
+
+def tints(words: Sequence[str]) -> list[int]:
+    """Numbers of the colours that words name; -1 for words that name none."""
+    return [_TINTS.get(word, -1) for word in words]
 
 
 def mirrored(words: Sequence[str]) -> tuple[str, ...]:

@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sightplan.queries.generate import joined_texts
 from sightplan.vlm.replies import without_surrogates
 
 SYSTEM_ROLES = ('auto', 'system', 'developer', 'user')
 """Choices of the setting ``system_role``; with ``user`` the text begins the user's message."""
-SEAM = '\n'
-"""Put between two texts, unless there is white space already where they meet."""
 _NO_SYSTEM = re.compile(
     r"system (?:role|message|prompt)s?\b.{0,40}\b(?:not|n't|unsupported|no longer)"
     r"|(?:unsupported|unknown|unexpected|invalid|no|not?.{0,20}support\w*).{0,20}"
@@ -104,19 +103,8 @@ def _numbered(parts: Sequence[str | Mapping[str, Any]]) -> list[str | Mapping[st
 
 def _joined(parts: Sequence[str | Mapping[str, Any]]) -> str | list[dict[str, Any]]:
     """Content of a message: a string if there are only texts, else parts with texts joined."""
-    found: list[dict[str, Any]] = []
-    for part in parts:
-        if not isinstance(part, str):
-            found.append(dict(part))
-        elif found and found[-1]['type'] == 'text':
-            found[-1] = {'type': 'text', 'text': _seamed(found[-1]['text'], part)}
-        elif part:
-            found.append({'type': 'text', 'text': part})
+    found = [{'type': 'text', 'text': part} if isinstance(part, str) else dict(part)
+             for part in joined_texts(parts)]
     if all(part['type'] == 'text' for part in found):
         return str(found[0]['text']) if found else ''
     return found
-
-
-def _seamed(first: str, second: str) -> str:
-    touching = first[-1:].isspace() or second[:1].isspace() or not second
-    return f'{first}{second}' if touching else f'{first}{SEAM}{second}'

@@ -2,7 +2,7 @@
 
 All questions about one observation go into one request, and the service returns a probability for
 each: a yes/no question is a predicate (one that offers "unknown" is a choice of yes, no and
-unknown), ``Choose`` a choice, ``Check`` a yes/no question about the marked picture. Nothing is
+unknown), ``Choose`` a choice, ``Check`` and ``Exists`` yes/no questions about pictures. Nothing is
 written or parsed. ``wire`` names the protocol: OpenAI's ``/v1/decisions``, or ``/v1/systemone``,
 that of TypeSafe and of servers of open models (``_decisions_wire``); ``sightplan`` is that of
 ``sightplan serve``, which answers every kind of query as its model does in process
@@ -45,7 +45,7 @@ from sightplan.model.query import (
     answers,
     check_accepts,
 )
-from sightplan.queries import Answer, Check, ChoiceReply, Choose, YesNo
+from sightplan.queries import Answer, Check, ChoiceReply, Choose, Exists, YesNo
 from sightplan.vlm.images import MEDIA
 from sightplan.vlm.wrapping import Prompted
 from sightplan_models import _openai_server
@@ -142,7 +142,7 @@ class Backend(Prompted):
         BackendError: the ``openai`` library is missing.
     """
 
-    accepts = frozenset({YesNo, Choose, Check})
+    accepts = frozenset({YesNo, Choose, Check, Exists})
     traits = Traits(texts=True, capped=True)
 
     def __init__(self, settings: Settings) -> None:
@@ -166,7 +166,7 @@ class _Service:
         self._settings = s = settings
         if s.wire != 'sightplan' and not s.model:
             raise InputError('backend decisions: model is missing; name it with --backend-option '
-                             'model=...')
+                             'model=..., for a graph backend_options:=model=...')
         if s.wire != 'openai' and not s.base_url:
             raise InputError(f'backend decisions: base_url is missing; wire={s.wire} has no '
                              'address of its own: set base_url, such as http://localhost:8000/v1')

@@ -17,6 +17,7 @@ of the setting ``detector_dir``.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import BARE, InputError, Observation, param
+from sightplan.model import BARE, BackendError, InputError, Observation, param
 from sightplan.model.query import (
     Deadline,
     Model,
@@ -43,9 +44,15 @@ from sightplan_models import _model_loading
 from sightplan_models._depth import depth_channel
 from sightplan_models._local_models import LocalModel
 from sightplan_models._model_identity import files_hash, folder_identity
+from sightplan_models._unlike import (
+    SHIPPED,
+    Unlike,
+    foreign_by,
+    never,
+    unlike_by,
+    with_world,
+)
 
-SHIPPED = Path(__file__).resolve().parent / 'embedded_model'
-"""Folder of the models that come with the package, one folder a domain."""
 LOCATOR = 'locator'
 """Name of the folder beside them of the network that locates."""
 DETECTOR = 'detector'
@@ -59,6 +66,8 @@ BOARDS = 'sightplan_boards'
 
 DETECTED = ('tabletop',)
 """Domains with a shipped detector, but without a shipped model for questions."""
+_MADE_FOR = ('knows nothing but pictures that sightplan renders (tables, blocks, homes, boards): '
+             'of any other picture, such as a photograph, it says that it cannot tell')
 
 
 def _only_detects(settings: Settings) -> bool:
@@ -120,7 +129,7 @@ class Settings:
 def content(settings: Settings, kind: type[Query[Any]] = YesNo) -> str:
     """Name and hash of the weights for a kind of query; see ``api.backend_content``."""
     folder, setting, marker = _weights(settings, kind)
-    return folder_identity('embedded', folder, setting, marker)
+    return with_world(folder_identity('embedded', folder, setting, marker), folder)
 
 
 def _weights(settings: Settings, kind: type[Query[Any]]) -> tuple[Path, str, str]:
@@ -168,7 +177,7 @@ class Backend(Router):
     accepts = frozenset({YesNo, Locate, Detect, Choose})
     """Kinds of queries for which weights may exist; an instance accepts those whose weights it
     has."""
-    traits = Traits(prompt=False, weights=True)
+    traits = Traits(prompt=False, weights=True, made_for=_MADE_FOR)
 
     def __init__(self, settings: Settings | None = None) -> None:
         own = settings or Settings()
@@ -220,13 +229,15 @@ class _NoQuestions(ModelByKind):
 def _locator(settings: Settings) -> Model:
     from sightplan_models._embedded_locator import EmbeddedLocator
 
-    return EmbeddedLocator(_locator_folder(settings), settings.depth)
+    folder = _locator_folder(settings)
+    return EmbeddedLocator(folder, settings.depth, foreign_by(folder))
 
 
 def _detector(settings: Settings) -> Model:
     from sightplan_models._embedded_detector import EmbeddedDetector
 
-    return EmbeddedDetector(_detector_folder(settings), settings.depth)
+    folder = _detector_folder(settings)
+    return EmbeddedDetector(folder, settings.depth, unlike_by(folder))
 
 
 def _path_reader(settings: Settings) -> Model:
@@ -234,7 +245,8 @@ def _path_reader(settings: Settings) -> Model:
 
     folder = _paths_folder(settings)
     name = content(settings, Choose)
-    return PathReader(folder, f'{SHIPPED.name}/{name}' if folder.parent == SHIPPED else name)
+    return PathReader(folder, f'{SHIPPED.name}/{name}' if folder.parent == SHIPPED else name,
+                      unlike_by(folder))
 
 
 def _question_model(settings: Settings) -> Model:
@@ -249,8 +261,8 @@ def _question_model(settings: Settings) -> Model:
     name, model, processor = _model_loading.load(
         'embedded', options, pixels='pil', shipped=shipped,
         setting='model_dir (empty: the shipped model)')
-    return QuestionModel(name, model, processor, options, folder.name if shipped else '',
-                         settings.depth)
+    return QuestionModel(with_world(name, folder), model, processor, options,
+                         folder.name if shipped else '', settings.depth, unlike_by(folder))
 
 
 def _board_reader(folder: Path, settings: Settings, shipped: bool) -> Model:
@@ -260,11 +272,11 @@ def _board_reader(folder: Path, settings: Settings, shipped: bool) -> Model:
     from sightplan_models._embedded_sliding import BoardReader
 
     torch.set_num_threads(settings.threads)
-    name = folder_identity('embedded', folder, 'model_dir')
+    name = with_world(folder_identity('embedded', folder, 'model_dir'), folder)
     if not shipped:
         name += f'+{files_hash(folder)}'
     return BoardReader(folder, _shipped_name(folder.name, name) if shipped else name,
-                       folder.name if shipped else '')
+                       folder.name if shipped else '', unlike_by(folder))
 
 
 def _shipped_name(domain: str, name: str) -> str:
@@ -281,12 +293,14 @@ class QuestionModel(LocalModel):
         options: those it was loaded with.
         domain: that it was made for, if it is a shipped model; else ''.
         depth: whether it is given depth.
+        unlike: says why it can tell nothing of a picture.
     """
 
     accepts = frozenset({YesNo})
 
     def __init__(self, name: str, model: Any, processor: Any, options: _model_loading.Settings,
-                 domain: str, depth: bool) -> None:
+                 domain: str, depth: bool, unlike: Unlike = never) -> None:
+        self._unlike = unlike
         vision = getattr(model.config, 'vision_config', None)
         self._channels = int(getattr(vision, 'num_channels', 3))
         self._domain, self._depth = domain, depth
@@ -311,9 +325,35 @@ class QuestionModel(LocalModel):
 
     @answers(YesNo, together=True)
     def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
-        """Answer all questions about one image, without the words around them."""
-        return super().answer([dataclasses.replace(query, prompt=BARE) for query in queries],
-                              deadline)
+        """Answer all questions about one image, without the words around them.
+
+        It cannot tell what a question with a word asks that it does not know, and nothing of a
+        picture that is unlike those that it was made for.
+        """
+        seen = queries[0].observation
+        self._check(seen)
+        unlike = '' if seen.image is None else self._unlike(seen.image)
+        unable = [unlike or self._why_unable(query.question.text) for query in queries]
+        known = [dataclasses.replace(query, prompt=BARE)
+                 for query, why in zip(queries, unable, strict=True) if not why]
+        told = iter(super().answer(known, deadline) if known else ())
+        return [Answer.cannot_tell(why) if why else next(told) for why in unable]
+
+    def _why_unable(self, question: str) -> str:
+        """Why the model can answer no such question, whatever the picture; '' if it can."""
+        unknown = self._unknown_words(question)
+        return f'it does not know {", ".join(map(repr, unknown))}' if unknown else ''
+
+    @functools.lru_cache(maxsize=1 << 14)  # noqa: B019 (models are kept)
+    def _unknown_words(self, text: str) -> tuple[str, ...]:
+        """The words of a text that the model has no token for."""
+        if self._tokenizer.unk_token_id is None:
+            return ()
+        read = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        return tuple(dict.fromkeys(
+            text[begin:end] for number, (begin, end) in zip(
+                read['input_ids'], read['offset_mapping'], strict=True)
+            if number == self._tokenizer.unk_token_id))
 
     def ask_plainly(self, queries: Sequence[YesNo]) -> list[Answer]:
         """Answer each question with its own copy of the image, without the words around it."""
@@ -330,8 +370,15 @@ class QuestionModel(LocalModel):
         digest = hashlib.sha256(np.ascontiguousarray(depth_m).tobytes())
         return f'{seen.image_id} {depth_m.shape} {digest.hexdigest()}'
 
-    def _look(self, seen: Observation) -> _Sight:
-        return _Sight(super()._look(seen), self._seen_depth(seen))
+    def _check(self, seen: Observation) -> None:
+        """Check that there is an image: this model looks, and reads no descriptions."""
+        if seen.image is None:
+            raise BackendError('the observation holds no image; this model only answers questions '
+                               'about a picture')
+        super()._check(seen)
+
+    def _look(self, seen: Observation) -> list[_Sight]:
+        return [_Sight(picture, self._seen_depth(seen)) for picture in super()._look(seen)]
 
     def _inputs(self, text: str, images: Sequence[_Sight]) -> dict[str, Any]:
         """Inputs as the processor makes them, with a depth channel where the model has one."""

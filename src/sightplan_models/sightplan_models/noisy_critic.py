@@ -29,12 +29,14 @@ from typing import Any
 from sightplan.model import InputError, param
 from sightplan.model.odds import probability
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers
+from sightplan.model.reply_text import why_cannot_tell
 from sightplan.queries.choose import ChoiceReply, Choose, PreferenceSource
-from sightplan_models._hashed_draws import normal
+from sightplan_models._hashed_draws import normal, uniform
 
 _COUNTS = Path(__file__).parent / 'data' / 'critic_counts.json'
 _NORMAL = NormalDist()
 _PUBLISHED_NAMES = ('path 1', 'path 2')
+CANNOT_TELL = 'I cannot tell which one is better.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class Settings:
                          'only (hard)', choices=('graded', 'hard'))
     noise: str = param('independent', 'Noise of the two orders of a pair: independent or shared',
                        choices=('independent', 'shared'))
+    cannot_tell: float = param(0.0, 'Probability that it says that it cannot tell; no paper that '
+                               'we know publishes it', low=0.0, high=1.0)
     seed: int = param(0, 'Seed of the errors', low=0)
 
 
@@ -139,8 +143,9 @@ class Backend(ModelByKind):
     def name(self) -> str:
         """Name with settings, such as ``noisy_critic(gpt-4o, d' 1.13, c .44, graded, ...)``."""
         s, fitted = self._settings, self._fitted
+        silent = f'cannot tell {s.cannot_tell:g}, ' if s.cannot_tell else ''
         return (f"noisy_critic({s.table}, d' {fitted.sensitivity:.2f}, c {fitted.criterion:.2f}, "
-                f'{s.answers}, {s.noise} noise, seed {s.seed})')
+                f'{s.answers}, {s.noise} noise, {silent}seed {s.seed})')
 
     @answers(Choose)
     def choose(self, query: Choose, deadline: Deadline) -> ChoiceReply:
@@ -155,6 +160,8 @@ class Backend(ModelByKind):
                              f'{len(query.subjects)} subjects')
         first, second = query.subjects
         sign = self._truth.better(first, second)
+        if uniform(*self._key(query), 'cannot tell') < self._settings.cannot_tell:
+            return ChoiceReply(text=CANNOT_TELL, cannot_tell=why_cannot_tell(CANNOT_TELL))
         evidence = sign * self._fitted.sensitivity / 2 + self._noise(query)
         named = tuple(option.strip().lower() for option in query.options) == _PUBLISHED_NAMES
         above = evidence - (self._fitted.criterion if named else self._fitted.neutral)
@@ -168,13 +175,20 @@ class Backend(ModelByKind):
 
     def _noise(self, query: Choose) -> float:
         """Standard normal noise of the evidence for the one that is shown first."""
-        first, second = query.subjects
-        flipped = first > second
+        z = normal(*self._key(query))
+        return -z if _is_flipped(query) else z
+
+    def _key(self, query: Choose) -> list[str]:
+        """Key of the draws about a pair, in its order unless both orders share their noise."""
         key = [str(self._settings.seed), *sorted(query.subjects), repr(query.properties)]
         if self._settings.noise == 'independent':
-            key.append('flipped' if flipped else 'as it is')
-        z = normal(*key)
-        return -z if flipped else z
+            key.append('flipped' if _is_flipped(query) else 'as it is')
+        return key
+
+
+def _is_flipped(query: Choose) -> bool:
+    first, second = query.subjects
+    return first > second
 
 
 def _fitted(settings: Settings) -> Fitted:

@@ -2,25 +2,32 @@
 
 It stands in for a model that points, in experiments that need only its errors. What it is asked
 for it hits with the probability of a table (three models of Point-It-Out whose replies are points)
-or of the setting ``hit``. A miss lies on another thing with probability ``confusable`` (each is as
-likely as the others), else on nothing.
+or of the setting ``hit``. A miss is silent with probability ``silent``: the reply that the target
+is not there, although it is. Else it lies on another thing with probability ``confusable`` (each
+is as likely as the others), or on nothing.
+
+A target that is not in view it points at all the same with probability ``false_alarm``, at places
+like those of a miss; else the reply is that it is not there. Point-It-Out has no such targets, so
+that no rates of its models are published: the defaults are ours.
 
 Askings about the same thing on the same picture are numbered (``attempt``), and errors persist as
 those of models do: with probability ``repeat`` an asking gets the very place of the asking before
 it, right or wrong; else all is drawn afresh. So the rate of hits is the table's at each asking.
 
 A box surrounds what is pointed at; its IoU with the tight box is drawn between ``box_iou`` and 1.
-Several points are one. A trace cannot be had. Where the target is not in view, a hit is the reply
-that it is not there.
+Several points are one. A trace cannot be had.
 
 Whether a marked place is right (``check``) is answered correctly with probability
 ``check_accuracy``; all places on one thing share an answer, and it persists over askings as places
 do. A mask or box marks the thing with which its IoU is largest, if it holds half of that thing or
-consists of it by half; a point marks what it lies on.
+consists of it by half; a point marks what it lies on. Whether there is such a thing (``exists``)
+is answered "yes" with probability ``exists_yes`` where it is in view, and "no" with probability
+``exists_no`` where it is not; models say "yes" too readily. Answers persist likewise.
 
 All things of a picture are told apart (``detect``) with the same errors: each is found with the
 probability of a hit; one that is missed lends its name to another thing with probability
-``confusable``, else it is not seen. Two are never in the same place.
+``confusable``, else it is not seen. For each thing there is with probability ``false_detection``
+one more box with its name where nothing is. Two are never in the same place.
 
 Every draw is a hash of seed, picture, target and number of the asking, so that the order of
 requests does not matter. It has no probabilities to offer.
@@ -55,6 +62,7 @@ from sightplan.queries import (
     Detect,
     Detection,
     DetectReply,
+    Exists,
     Locate,
     LocateReply,
 )
@@ -78,10 +86,21 @@ class Settings:
                        'table', low=-1.0, high=1.0)
     confusable: float = param(0.5, 'Probability that a miss lies on another thing; else it lies '
                               'on nothing', low=0.0, high=1.0)
+    silent: float = param(0.1, 'Probability that a miss on a target that is there is the reply '
+                          'that it is not there', low=0.0, high=1.0)
+    false_alarm: float = param(0.4, 'Probability that it points at something although the target '
+                               'is not there', low=0.0, high=1.0)
+    false_detection: float = param(0.0, 'Detecting all things: number of boxes where nothing is, '
+                                   'for each thing that is there; no paper that we know publishes '
+                                   'it for models that write', low=0.0, high=1.0)
     repeat: float = param(0.45, 'Probability that an asking about the same thing gets the place '
                           'of the asking before it', low=0.0, high=1.0)
     check_accuracy: float = param(0.9, 'Probability that the answer whether a marked place is '
                                   'right is correct', low=0.0, high=1.0)
+    exists_yes: float = param(0.9, 'Probability of "yes" to whether there is such a thing, where '
+                              'there is', low=0.0, high=1.0)
+    exists_no: float = param(0.8, 'Probability of "no" to whether there is such a thing, where '
+                             'there is none', low=0.0, high=1.0)
     box_iou: float = param(0.5, 'Least IoU of a box with the tight box around what it is meant '
                            'for', low=0.01, high=1.0)
     seed: int = param(0, 'Seed of the errors', low=0)
@@ -115,8 +134,12 @@ class Backend(ModelByKind):
         """Table and settings, for example ``noisy_locator(molmo-7b/s1 .533, repeat .45, ...)``."""
         s = self._settings
         rate = f'hit {s.hit:g}' if s.hit >= 0 else f'{s.table}/{s.kind} {self._hit:g}'
-        return (f'noisy_locator({rate}, confusable {s.confusable:g}, repeat {s.repeat:g}, '
-                f'check {s.check_accuracy:g}, box {s.box_iou:g}, seed {s.seed})')
+        return (f'noisy_locator({rate}, confusable {s.confusable:g}, silent {s.silent:g}, '
+                f'false alarm {s.false_alarm:g}, '
+                + (f'false detection {s.false_detection:g}, ' if s.false_detection else '')
+                + f'repeat {s.repeat:g}, '
+                f'check {s.check_accuracy:g}, exists {s.exists_yes:g}/{s.exists_no:g}, '
+                f'box {s.box_iou:g}, seed {s.seed})')
 
     @answers(Locate)
     def locate(self, query: Locate, deadline: Deadline) -> LocateReply:
@@ -132,9 +155,13 @@ class Backend(ModelByKind):
         truth = self._truth.masks(target)
         key = self._key('locate', query.image, truth, target)
         key += (str(self._drawn_at(query.attempt, key)),)
-        if uniform(*key, 'hit') < self._hit:
-            return LocateReply(_regions(truth.target, truth, form, key, self._settings.box_iou)
-                               if truth.target.any() else ())
+        if not truth.target.any():
+            if uniform(*key, 'alarm') >= self._settings.false_alarm:
+                return LocateReply()
+        elif uniform(*key, 'hit') < self._hit:
+            return LocateReply(_regions(truth.target, truth, form, key, self._settings.box_iou))
+        elif uniform(*key, 'silent') < self._settings.silent:
+            return LocateReply()
         missed = self._missed(truth, key)
         if missed is None:
             return LocateReply((_box_on_nothing(truth, key) if form is Form.BOX else
@@ -168,6 +195,11 @@ class Backend(ModelByKind):
                     _box_around(mask, key, self._settings.box_iou), {thing.category: 1.0},
                     {thing.colour: 1.0} if thing.colour else {}, 1.0,
                     None if thing.opened is None else float(thing.opened))))
+            if uniform(*key, 'nothing') < self._settings.false_detection:
+                room = TargetMasks(thing.mask, masks)
+                found.append((uniform(*key, 'first of nothing'), Detection(
+                    _box_on_nothing(room, (*key, 'nothing')), {thing.category: 1.0},
+                    {thing.colour: 1.0} if thing.colour else {})))
         return DetectReply(apart(one for _, one in sorted(found, key=lambda pair: pair[0])))
 
     @answers(Check)
@@ -185,6 +217,19 @@ class Backend(ModelByKind):
         key += (str(self._drawn_at(query.attempt, key)),)
         right = uniform(*key, 'right') < self._settings.check_accuracy
         return Answer('Yes' if (marked == 0) is right else 'No')
+
+    @answers(Exists)
+    def exists(self, query: Exists, deadline: Deadline) -> Answer:
+        """Answer whether the target is in the picture, with simulated errors.
+
+        Raises:
+            InputError: nothing is known of the target.
+        """
+        truth, rates = self._truth.masks(query.target.text), self._settings
+        key = self._key('exists', query.image, truth, query.target.text)
+        key += (str(self._drawn_at(query.attempt, key)),)
+        yes = rates.exists_yes if truth.target.any() else 1 - rates.exists_no
+        return Answer('Yes' if uniform(*key, 'yes') < yes else 'No')
 
     def _key(self, what: str, image: NDArray[np.uint8], truth: TargetMasks,
              target: str) -> tuple[str, ...]:

@@ -29,7 +29,8 @@ A question in words, about no predicate, errs as the table's answers do overall 
 
 Where a table has rates of answers with and without reasons, ``cot`` says which are used. Where the
 prompt offers "unknown" as an answer, it is given as often as the table says (``p_unknown_true``,
-``p_unknown_false``; without them never), and persists as errors do.
+``p_unknown_false``; without them never), and persists as errors do. With the setting
+``cannot_tell`` some answers say so unasked, as often of what is true as of what is false.
 
 Every draw is a hash of seed, episode, atom and image, so that the order of questions about an
 image does not matter. It has no probabilities to offer: ``p_yes`` and ``p_no`` are None.
@@ -51,6 +52,7 @@ from sightplan_models._truths import episode_of
 
 UNREADABLE = '(noisy_oracle: an answer that cannot be read)'
 UNKNOWN = 'Unknown'
+CANNOT_TELL = 'I cannot tell.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,9 @@ class Settings:
         0.0, 'Added to the counts of right and of wrong answers behind each rate, where a table '
         'gives counts: 0.5 (Jeffreys) keeps "no error in 12 answers" from meaning "never wrong"',
         low=0.0, high=100.0)
+    cannot_tell: float = param(0.0, 'Probability of the answer that it cannot be told, also where '
+                               'the prompt does not offer it; no paper that we know publishes it',
+                               low=0.0, high=1.0)
     seed: int = param(0, 'Seed of the errors', low=0)
     together: float = param(
         0.0, "Correlation of errors about one picture, 0 for independent ones; not given: the "
@@ -96,6 +101,7 @@ class _Past:
     wrong: bool
     unread: bool
     unknown: bool
+    silent: bool
 
 
 class Backend(ModelByKind):
@@ -134,7 +140,9 @@ class Backend(ModelByKind):
         if name != cot:
             name = name.replace('/plain', '/as asked')
         together = f'together {self._settings.together:g}, ' if self._settings.together else ''
-        return (f'noisy_oracle({name}{split}, repeat {self._settings.repeat:g}, {together}'
+        silent = (f'cannot tell {self._settings.cannot_tell:g}, '
+                  if self._settings.cannot_tell else '')
+        return (f'noisy_oracle({name}{split}, repeat {self._settings.repeat:g}, {together}{silent}'
                 f'seed {self._settings.seed})')
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
@@ -179,6 +187,7 @@ class Backend(ModelByKind):
             drawn = self._draw(atom, truth, image, rates, past)
             self._past[table.name, offered, atom] = drawn
             given = Answer(UNREADABLE if drawn.unread
+                               else CANNOT_TELL if drawn.silent
                                else UNKNOWN if offered and drawn.unknown
                                else 'No' if truth is drawn.wrong else 'Yes')
             self._given[key] = given
@@ -194,7 +203,9 @@ class Backend(ModelByKind):
             truth,
             self._happens('wrong', error or 0.0, same.wrong if same else None, atom, image),
             self._happens('unread', unread_rate, same.unread if same else None, atom, image),
-            self._happens('unknown', unknown_rate, same.unknown if same else None, atom, image))
+            self._happens('unknown', unknown_rate, same.unknown if same else None, atom, image),
+            self._happens('cannot tell', self._settings.cannot_tell, same.silent if same else None,
+                          atom, image))
 
     def _happens(self, kind: str, rate: float, before: bool | None, atom: Atom,
                  image: str) -> bool:

@@ -45,6 +45,7 @@ from sightplan.model.query import Deadline, ModelByKind, Part, Query, Rgb, Trait
 from sightplan.model.reply_text import after_thoughts
 from sightplan.queries.chat import ChatStyle
 from sightplan.queries.choose import (
+    LETTER_TOKENS,
     LETTERS,
     ChoiceReply,
     Choose,
@@ -115,8 +116,6 @@ _LONG_LIST = 5000
 _NO_SCHEMA = re.compile(r'response_format|schema|structured|guided|grammar')
 """Words with which servers refuse structured output."""
 _FILTERED = ('content_filter', 'content_policy_violation')
-_LETTER_TOKENS = 16
-"""Most tokens of a reply that shall be one letter."""
 _ANSWERS = ('yes', 'no', 'unknown')
 _SYNONYMS = {'yep': 'yes', 'yeah': 'yes', 'true': 'yes', 'nope': 'no', 'false': 'no'}
 """Other words that are read as answers."""
@@ -373,7 +372,8 @@ class ServerChat(ChecksPictures, ModelByKind):
         self._settings = s = settings
         if not s.model:
             raise InputError('backend openai: model is missing; name it with --backend-option '
-                             'model=... (any name for llama.cpp, which serves one model)')
+                             'model=..., for a graph backend_options:=model=... (any name for '
+                             'llama.cpp, which serves one model)')
         self._extra = _extra_body(s.extra_body)
         self.pointing = Pointing.declared(s.pointing, s.coordinates, s.axis_ticks)
         if s.min_pixels > s.max_pixels:
@@ -466,7 +466,7 @@ class ServerChat(ChecksPictures, ModelByKind):
         prompt = Prompt(query.system, self._parts(lettered(query)))
         self._check_order(prompt, deadline)
         letters = LETTERS[:len(query.options)].lower()
-        wanted = _Wanted(_LETTER_TOKENS, tuple(letters))
+        wanted = _Wanted(LETTER_TOKENS, tuple(letters))
         found = self._call(functools.partial(self._ask, prompt, wanted), deadline, 'a choice')
         masses = None
         if found.likely is not None and found.likely.lists(letters, bare_word):

@@ -42,7 +42,7 @@ class Backend(Prompted):
     """
 
     accepts = frozenset({Query})
-    traits = Traits(weights=True)
+    traits = Traits(texts=True, weights=True)
 
     def __init__(self, settings: Settings) -> None:
         if not settings.model:

@@ -17,6 +17,7 @@ from sightplan.model import (
     Observation,
     Question,
     TruthSource,
+    Verdict,
 )
 from sightplan.model.query import ask_all
 from sightplan.queries import yes_no_queries
@@ -504,3 +505,13 @@ def test_a_bare_on_in_yaml_is_explained(tmp_path):
 def test_unknown_tables_are_input_errors(name):
     with pytest.raises(InputError, match=name):
         load_table(name)
+
+
+def test_it_says_that_it_cannot_tell_as_often_of_true_as_of_false_atoms(tmp_path):
+    backend = noisy(tmp_path, FixedTruth(CLEAR[:1000]), cannot_tell=0.2)
+    replies = ask_all(backend, yes_no_queries(look(1), tuple(
+        Question(atom, str(atom)) for atom in CLEAR)))
+    silent = [reply.verdict is Verdict.UNKNOWN and reply.reason == 'the model says so'
+              for reply in replies]
+    assert 'cannot tell 0.2' in backend.name
+    assert [sum(silent[:1000]), sum(silent[1000:])] == pytest.approx([200, 200], abs=50)

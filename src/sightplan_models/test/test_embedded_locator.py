@@ -13,6 +13,7 @@ import pytest
 
 from sightplan.model import BackendError, DeadlineError, Form, InputError, Region, Target
 from sightplan.model.query import ask_one, can_ask, part_name
+from sightplan.model.whereabouts import Whereabouts
 from sightplan.queries.locate import Locate, LocateReply
 from sightplan.vlm.api import check_backend
 from sightplan_belief import locate
@@ -55,7 +56,7 @@ def untrained(tmp_path_factory: Any) -> Path:
     save_file(weights, folder / locating.WEIGHTS_FILE)
     (folder / locating.SETTINGS_FILE).write_text(json.dumps({
         'shape': dataclasses.asdict(SMALL), 'words': ['red', 'mug', 'left'],
-        'calibration': [0.1, 0.5, 0.25]}))
+        'calibration': [0.1, 0.5, 0.25], 'existence': [-1.0, 0.5]}))
     return folder
 
 
@@ -198,11 +199,11 @@ def pointed(*spots: tuple[int, int, float], absent: float = -9.0) -> Pointed:
         mask[0, 0, row - 3:row + 4, column - 3:column + 4] = 4.0
         point[0, 0, row - 1:row + 2, column - 1:column + 2] = logit
     return Pointed(mask, point, torch.full((1, 1), absent), torch.zeros(1, 1, 5),
-                   torch.zeros(1, 1, 1, 5))
+                   torch.zeros(1, 1, 1, 5), torch.zeros(1, 1, 5, 32))
 
 
 def say(monkeypatch: Any, small: Any, reply: Pointed) -> None:
-    monkeypatch.setattr(small, '_read', lambda sight, words: reply)
+    monkeypatch.setattr(small, '_read', lambda sight, words: (reply, 0.0))
 
 
 def test_a_point_is_the_likeliest_place(monkeypatch: Any, small: Any) -> None:
@@ -523,10 +524,10 @@ def test_words_that_are_not_known_or_not_read_are_told(text: str,
     assert unknown_words(text, {'red', 'mug', 'left', 'tuba'}) == unknown
 
 
-def test_a_reply_tells_which_words_are_unknown_and_what_is_named(small: Any) -> None:
+def test_a_reply_tells_which_words_are_unknown_and_whether_the_target_exists(small: Any) -> None:
     for form in (Form.POINT, Form.POINTS, Form.BOX):
         reply = ask_one(small, Locate(IMAGE, Target('the red unicorn', form)))
-        assert reply.unknown == ('unicorn',) and 0.0 <= reply.named <= 1.0
+        assert reply.unknown == ('unicorn',) and 0.0 <= reply.exists <= 1.0
 
 
 @pytest.mark.skipif(not locator_is_shipped(), reason='no locator is shipped')
@@ -535,9 +536,10 @@ def test_the_unicorn_is_sure_nowhere_and_what_is_there_is() -> None:
     pictures = Path(__file__).parents[3] / 'docs' / 'images'
     absent, bottle = locate(pictures / 'tabletop.png', ['the unicorn', 'the bottle'])
     assert not absent.sure and "does not know 'unicorn'" in absent.doubt
-    assert bottle.probability > 0.95 and not bottle.sure
-    assert bottle.doubt == 'no check confirmed that it is there'
+    assert absent.whereabouts is Whereabouts.CANNOT_TELL and "'unicorn'" in absent.reason
+    assert bottle.whereabouts is Whereabouts.NOT_HERE and bottle.probability > 0.7
     there, = locate(pictures / 'blocks.png', ['the red block'])
     assert there.sure and not there.doubt, there
+    assert there.whereabouts is Whereabouts.HERE and there.present > 0.95
     plainly, = locate(pictures / 'tabletop.png', ['the unicorn'], max_askings=1)
     assert not plainly.sure and "does not know 'unicorn'" in plainly.doubt

@@ -264,9 +264,9 @@ def perfect(batch: data.Batch) -> tuple[Vision, Seen, Pointed]:
     chosen = torch.where(owner[:, None] == batch.piece[..., None], 9.0, -9.0)
     named = batch.named.gather(3, owner[:, None, None].expand(*batch.named.shape[:3], -1))
     nothing = torch.zeros(0)
-    seen = Seen(nothing, nothing, nothing, things, at, dense, maps)
+    seen = Seen(nothing, nothing, nothing, things, at, dense, maps, nothing, nothing, nothing)
     return vision, seen, Pointed(mask, mask.clone(), torch.where(batch.absent, 30.0, -30.0),
-                                 chosen, torch.where(named, 9.0, -9.0))
+                                 chosen, torch.where(named, 9.0, -9.0), nothing)
 
 
 def test_the_loss_is_least_where_all_is_right_and_each_part_tells_its_fault(rows: Any) -> None:

@@ -252,7 +252,7 @@ def test_name_tells_weights() -> None:
 
 def test_name_of_the_shipped_model_is_what_results_and_pages_say() -> None:
     """Its other files come with it: one that changes answers asks for another name."""
-    assert backend().name == 'embedded_model/blocksworld@7c81c943c886'
+    assert backend().name == 'embedded_model/blocksworld@af7934193125'
     assert files_hash(BLOCKS) == '68c07b86'
 
 
@@ -354,3 +354,11 @@ def test_an_impossible_deadline_is_reported() -> None:
     late = yes_no_queries(Observation(image=picture()), (Question(Atom('p'), 'Red?'),))
     with pytest.raises(DeadlineError, match='limit'):
         ask_all(backend(), late, Deadline(1e-9))
+
+
+def test_a_word_that_it_does_not_know_is_a_reason_not_to_tell() -> None:
+    known, unknown = ask_all(backend(), request(picture(), (
+        'Is the red block the topmost of its column?',
+        'Is the block named "zog" on top of the red block?')))
+    assert known.verdict.says is False and known.p_yes is not None
+    assert unknown == Answer.cannot_tell("it does not know 'zog'") and unknown.p_yes is None

@@ -14,6 +14,7 @@ torch = pytest.importorskip('torch')
 from sightplan.model import BackendError, InputError  # noqa: E402
 from sightplan.queries.choose import Choose  # noqa: E402
 from sightplan.vlm.api import make_backend  # noqa: E402
+from sightplan_models import embedded  # noqa: E402
 from sightplan_models._embedded_paths import PathReader  # noqa: E402
 from sightplan_models._embedded_paths_network import (  # noqa: E402
     READINGS,
@@ -104,3 +105,14 @@ def test_what_it_cannot_compare_is_said(properties: tuple[tuple[str, int], ...],
     request = Choose(('Which?', *[picture] * parts), ('Path 1', 'Path 2'), (), properties)
     with pytest.raises(InputError, match=says):
         ask_one(make_backend('embedded', {}), request)
+
+
+@shipped
+def test_of_a_picture_that_it_was_not_made_for_it_cannot_tell() -> None:
+    folder = Path(embedded.SHIPPED) / embedded.PATHS
+    reader = PathReader(folder, unlike=lambda picture: 'too white' if picture.min() > 250 else '')
+    white = np.full((256, 256, 3), 255, np.uint8)
+    drawn = draw_top(BOXES, SHORT, START, GOAL)
+    query = Choose((white, drawn), ('Path 1', 'Path 2'), (), (('path_length', -1),))
+    reply = ask_one(reader, query)
+    assert reply.cannot_tell == 'too white' and reply.chosen is None is reply.probabilities

@@ -104,3 +104,12 @@ def test_what_it_cannot_is_said() -> None:
         ask_one(backend, Choose(('?',), ('a', 'b', 'c'), ('1', '2', '3')))
     with pytest.raises(InputError, match='gpt-4o-mini'):
         Backend(Settings(table='gpt-9'), _Truth())
+
+
+def test_a_fraction_of_pairs_cannot_be_told_and_says_nothing() -> None:
+    backend = Backend(Settings(cannot_tell=0.3), _Truth())
+    replies = [ask_one(backend, Choose(('?',), PUBLISHED, (f'{number}/0', f'{number}/1')))
+               for number in range(400)]
+    silent = [reply for reply in replies if reply.cannot_tell]
+    assert len(silent) == pytest.approx(120, abs=40) and 'cannot tell 0.3' in backend.name
+    assert all(reply.chosen is None and reply.probabilities is None for reply in silent)

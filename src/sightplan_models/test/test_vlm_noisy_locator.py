@@ -9,7 +9,7 @@ import pytest
 
 from sightplan.model import Form, InputError, Region, Target, TargetMasks
 from sightplan.model.query import ask_one
-from sightplan.queries import Check
+from sightplan.queries import Check, Exists
 from sightplan.queries.locate import Locate
 from sightplan.vlm.api import backend_content, make_backend
 
@@ -38,8 +38,12 @@ class Truth:
         return self.found
 
 
+NOTHING = Truth(TargetMasks(np.zeros(SHAPE, bool), MASKS.others))
+"""Truth of a picture where the target is not in view."""
+
+
 def make(truth: Any = None, **options: Any) -> Any:
-    return make_backend('noisy_locator', options, truth or Truth())
+    return make_backend('noisy_locator', {'silent': 0.0, **options}, truth or Truth())
 
 
 def ask(number: int, attempt: int = 0, form: Form = Form.POINT,
@@ -129,13 +133,31 @@ def test_boxes_overlap_as_told() -> None:
 
 
 def test_what_is_not_in_view() -> None:
-    nothing = Truth(TargetMasks(np.zeros(SHAPE, bool), MASKS.others))
-    reply = ask_one(make(nothing, hit=1.0), ask(0))
+    reply = ask_one(make(NOTHING, false_alarm=0.0), ask(0))
     assert (reply.regions, reply.unread, reply.text) == ((), '', '')
     for form in (Form.POINT, Form.BOX):
-        assert ask_one(make(nothing, hit=0.0, confusable=0.0), ask(0, form=form)).regions
+        assert ask_one(make(NOTHING, false_alarm=1.0, confusable=0.0), ask(0, form=form)).regions
+    replies = [ask_one(make(NOTHING, false_alarm=0.3), ask(number)) for number in range(COUNT)]
+    assert close([bool(reply.regions) for reply in replies], 0.3)
+    assert close([at(reply.regions[0]) in (1, 2, 3) for reply in replies if reply.regions], 0.5)
     full = Truth(TargetMasks(np.ones(SHAPE, bool)))
     assert ask_one(make(full, hit=0.0), ask(0)).regions
+
+
+def test_misses_are_silent_as_often_as_told() -> None:
+    backend = make(hit=0.6, silent=0.25)
+    replies = [ask_one(backend, ask(number)) for number in range(COUNT)]
+    assert close([not reply.regions for reply in replies], 0.4 * 0.25)
+    assert close([bool(reply.regions) and at(reply.regions[0]) == 0 for reply in replies], 0.6)
+
+
+@pytest.mark.parametrize(('truth', 'yes'), [(None, 0.7), (True, 0.4)])
+def test_existence_is_told_as_often_rightly_as_told(truth: Any, yes: float) -> None:
+    backend = make(NOTHING if truth else None, exists_yes=0.7, exists_no=0.6, repeat=0.5)
+    said = np.array([[ask_one(backend, Exists(IMAGES[number], Target('the mug'), attempt)).text
+                      == 'Yes' for attempt in range(2)] for number in range(COUNT)])
+    assert close(said[:, 0], yes) and close(said[:, 1], yes)
+    assert close(said[:, 1][said[:, 0]], 0.5 + 0.5 * yes)
 
 
 def test_an_overlapping_thing_is_missed_beside_the_target() -> None:
@@ -203,8 +225,9 @@ def test_what_it_refuses() -> None:
 
 
 def test_names_and_identity() -> None:
-    assert make().name == ('noisy_locator(molmo-7b/s1 0.533, confusable 0.5, repeat 0.45, '
-                            'check 0.9, box 0.5, seed 0)')
+    assert make(silent=0.1).name == (
+        'noisy_locator(molmo-7b/s1 0.533, confusable 0.5, silent 0.1, false alarm 0.4, '
+        'repeat 0.45, check 0.9, exists 0.9/0.8, box 0.5, seed 0)')
     assert make(hit=0.3).name.startswith('noisy_locator(hit 0.3, ')
     kinds = {backend_content('noisy_locator', {'kind': kind}) for kind in ('s1', 's2', 'contact')}
     assert len(kinds) == 3 and '' not in kinds

@@ -671,7 +671,7 @@ class Pointing(Counting):
         return LocateReply((Region(request.target.form, (best, corner) if box else (best,), 'mug',
                                    0.25),),
                            f'here {self.calls} \ud800', 0.75, rounded=2, unknown=('mug',),
-                           named=0.5)
+                           exists=0.5)
 
 
 class Checking(Pointing):

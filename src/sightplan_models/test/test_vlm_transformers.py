@@ -135,6 +135,39 @@ def test_sampled_text_hangs_on_seed_and_request(llava: LocalModel) -> None:
                                                       top_k=50)).items()
 
 
+BOARD = 'A1 red cube\nB4 blue cone'
+
+
+def described(text: str = BOARD, prompt: GroundingPrompt = PROMPT) -> list[YesNo]:
+    return yes_no_queries(Observation(text=text), tuple(Question(Atom('p'), asked)
+                                                        for asked in TEXTS), prompt)
+
+
+@pytest.mark.parametrize('kind', ['llava', 'qwen2_5_vl'])
+@pytest.mark.parametrize('prompt', [PROMPT, replace(PROMPT, reasoning=True), GroundingPrompt()],
+                         ids=['words', 'reasons', 'bare'])
+def test_questions_may_be_about_a_description(llava: LocalModel, tmp_path: Path, kind: str,
+                                              prompt: GroundingPrompt) -> None:
+    local = llava if kind == 'llava' else chat_of(
+        Settings(str(make_hub_folder(tmp_path, kind)), device='cpu'))
+    replies = ask_all(local, described(prompt=prompt))
+    alone = one_by_one(local, described(prompt=prompt))
+    other = ask_all(local, described('C2 green cube', prompt))
+    if prompt.reasoning:
+        assert replies == alone
+    else:
+        same(replies, alone)
+        assert all(0.0 < reply.p_yes < 1.0 for reply in replies)
+        assert [one.p_yes for one in other] != [one.p_yes for one in replies], 'it is read'
+        same(ask_all(local, described(prompt=prompt)), alone)  # kept by its text
+    head, _ = local._prompts.split(prompt, BOARD)
+    assert BOARD in head and '<image>' not in head and 'image_pad' not in head
+    if prompt.before_image:
+        places = [head.index(text) for text in (prompt.before_image, BOARD, prompt.after_image)]
+        assert places == sorted(places)
+    same(ask_all(local, request()), one_by_one(local, request()))  # pictures as before
+
+
 def test_a_model_with_positions_of_its_own_and_images_of_any_size(tmp_path: Path) -> None:
     """Qwen2.5-VL, whose processor takes videos, too."""
     local = chat_of(Settings(str(make_hub_folder(tmp_path, 'qwen2_5_vl')), device='cpu'))
@@ -711,7 +744,7 @@ def test_unusable_images_are_refused(llava: LocalModel, image: Any) -> None:
         ask_all(llava, request(image))
     with pytest.raises(BackendError, match='transformers: .*image'):
         ask_one(llava, Generate('', ('x', image)))
-    with pytest.raises(BackendError, match='no image'):
+    with pytest.raises(BackendError, match='neither an image'):
         ask_all(llava, yes_no_queries(Observation(), [query.question for query in request()]))
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from rclpy.action import ActionServer, CancelResponse
@@ -12,6 +14,7 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from sightplan_interfaces.action import RunEpisode
+from sightplan_interfaces.srv import ResetWorld
 
 from sightplan.agent import (
     Limits,
@@ -21,8 +24,10 @@ from sightplan.agent import (
     needs_truth,
     needs_visual_planner,
     policy_settings,
+    reads_instruction,
     run_episode,
 )
+from sightplan.domains import load_domain, read_objects
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.model import (
     GOAL_NS,
@@ -67,6 +72,11 @@ from sightplan_nodes.ports import (
 from sightplan_nodes.remote_model import RosModel
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.work import Worker
+
+_METHOD, _OF_WORDS = 'belief', 'grounded_plan'
+"""Methods, for a condition and for words, of a goal in the world as it stands that names none."""
+_MAX_ACTIONS = 30
+"""Budget of actions of such a goal that names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +178,8 @@ class AgentNode(Node):
         try:
             goal = handle.request
             self._waiting = Waiting(self, names.RUN_EPISODE)
+            if goal.as_it_stands:
+                complete(goal)
             check_truth(self._settings.world, goal.method, goal.stop_at_goal, goal.privileged)
             if (needs_truth(goal.method) or goal.stop_at_goal) and self._truth is None:
                 self._truth = RosTruth(self, self._settings.truth_timeout_s, self._cancelled)
@@ -215,13 +227,18 @@ class AgentNode(Node):
     def _episode(self, handle: ServerGoalHandle) -> EpisodeEnded:
         """Run one episode, in the worker's thread, and return its last event."""
         goal = handle.request
-        prompts = self._settings.prompts
-        domain, problem = messages.read_problem(goal, user_path(prompts) if prompts else None)
+        given = self._settings.prompts
+        prompts = user_path(given) if given else None
+        self._world.carry_on(None)
+        handle.publish_feedback(RunEpisode.Feedback(stage='waiting for the other nodes'))
+        if goal.as_it_stands:
+            self._world.wait_until_there(self._settings.startup_timeout_s)
+            look_around(goal, self._world, prompts)
+        domain, problem = messages.read_problem(goal, prompts)
         spec = messages.spec_from_msg(goal, problem)
         options = parse_options(self._settings.method_options, 'method_options',
                                 type(policy_settings(goal.method)))
         policy = make_policy(goal.method, options, self._truth)
-        handle.publish_feedback(RunEpisode.Feedback(stage='waiting for the other nodes'))
         s = self._settings
         self._world.wait_until_there(s.startup_timeout_s)
         needed = [(name, port) for name, port, needs in (
@@ -256,6 +273,65 @@ class AgentNode(Node):
         finally:
             self._needs = ()
             self._memory.give_back()
+
+
+def complete(goal: RunEpisode.Goal) -> None:
+    """Fill in what a goal in the world as it stands may leave out, apart from the world's objects.
+
+    Raises:
+        InputError: there is no goal, or its method reads none of that kind.
+    """
+    if not (goal.goal or goal.problem_pddl or goal.instruction):
+        raise InputError('the episode has no goal: give goal, such as "(on r g)", problem_pddl, '
+                         'or an instruction for a method that reads one')
+    if goal.problem_pddl and goal.objects:
+        raise InputError('problem_pddl has objects of its own; leave objects out, or give goal '
+                         'instead')
+    goal.episode_id = goal.episode_id or f'goal-{time.time_ns()}'
+    goal.method = goal.method or (_METHOD if goal.goal or goal.problem_pddl else _OF_WORDS)
+    if not (goal.goal or goal.problem_pddl or reads_instruction(goal.method)):
+        raise InputError(f'method {goal.method} reads no instructions; name {_OF_WORDS}, or give '
+                         'goal, such as "(on r g)"')
+    goal.problem = goal.problem or 'goal'
+    goal.max_actions = goal.max_actions or _MAX_ACTIONS
+    goal.optimal_length = -1
+
+
+def look_around(goal: RunEpisode.Goal, world: RosWorld, prompts: Path | None) -> None:
+    """Fill in the domain and the objects of the world, and let the world carry on for the goal.
+
+    Args:
+        goal: of an episode that begins in the world as it stands; is changed.
+        world: is told what the episode is about, without an initial state.
+        prompts: folder of prompts that replace the domain's own; None for none.
+
+    Raises:
+        InputError: goal and objects do not make a problem; names what is wrong with them.
+        WorldError: the world was built for nothing, and the goal names no domain.
+    """
+    request = ResetWorld.Request(episode_id=goal.episode_id, as_it_stands=True)
+    if not goal.domain or not (goal.problem_pddl or goal.objects):
+        there = world.carry_on(request)
+        assert there is not None
+        if goal.domain not in ('', there.domain):
+            raise InputError(f'the world is of domain {there.domain}, not {goal.domain}; leave '
+                             'the domain out')
+        goal.domain, goal.domain_pddl = there.domain, there.domain_pddl
+        if not goal.objects:
+            goal.problem_pddl = goal.problem_pddl or there.problem_pddl
+    domain = load_domain(goal.domain, domain_pddl=goal.domain_pddl or None, prompts=prompts)
+    goal.domain_pddl = domain.pddl
+    if goal.objects:
+        problem = domain.problem_of(goal.goal, read_objects(goal.objects))
+    else:
+        problem = domain.parse_problem(goal.problem_pddl, goal.problem, 'problem_pddl')
+        if goal.goal:
+            wanted = domain.problem_of(goal.goal, problem.objects)
+            problem = replace(problem, goal=wanted.goal)
+    goal.problem_pddl = domain.write_problem(problem.for_agent())
+    request.domain, request.problem = goal.domain, goal.problem
+    request.domain_pddl, request.problem_pddl = goal.domain_pddl, goal.problem_pddl
+    world.carry_on(request)
 
 
 def check_truth(world: str, method: str, stop_at_goal: bool, privileged: str) -> None:

@@ -153,12 +153,8 @@ class ArmBridge(WorldNode):
 
     def build(self, problem: LoadProblem.Request) -> Callable[[], None]:
         """Take the table as it is, or as ``setup`` makes it; contract in the base class."""
-        if problem.domain != domain_reference(self._settings.domain):
-            raise InputError(f'this arm carries out the actions of {self._settings.domain}; the '
-                             f'problem is of {problem.domain}: start {names.ARM_BRIDGE} with '
-                             f'domain:={problem.domain}')
+        self._check_domain(problem.domain)
         self._side.check_not_stopped()
-        self._episode_id = problem.episode_id
         if self._setup is not None and self._setup_again is not None:
             self._side.let_go()  # of an arm that the simulator puts elsewhere
             limit_s = self._settings.reset_timeout_s
@@ -167,8 +163,21 @@ class ArmBridge(WorldNode):
                 self._setup_again.checked(again, limit_s, self._check_closing)
             else:
                 self._setup.checked(problem, limit_s, self._check_closing)
+        return self._take_table(self.keep(problem))
+
+    def _check_domain(self, domain: str) -> None:
+        """Refuse a problem of another domain than the arm's."""
+        if domain != domain_reference(self._settings.domain):
+            raise InputError(f'this arm carries out the actions of {self._settings.domain}; the '
+                             f'problem is of {domain}: start {names.ARM_BRIDGE} with '
+                             f'domain:={domain}')
+
+    def _take_table(self, problem: LoadProblem.Request) -> Callable[[], None]:
+        """Park the arm, and check by the camera that the table is ready for an episode."""
+        self._side.check_not_stopped()
+        self._episode_id = problem.episode_id
         self._wait_for_hardware()
-        _, read = messages.read_problem(self.keep(problem))
+        _, read = messages.read_problem(problem)
         self._side.reset(problem.episode_id, lambda: self._skills_of_arm.reset(read))
         return lambda: None
 
@@ -186,6 +195,22 @@ class ArmBridge(WorldNode):
         def fill(response: ResetWorld.Response) -> None:
             response.stamp = MESSAGES.time_to_msg(stamp_ns)
         return fill
+
+    def carry_on(self, request: ResetWorld.Request,
+                 ) -> tuple[LoadProblem.Request, Callable[[], None]]:
+        """Take the table as it is; contract in the base class."""
+        problem = self._problem
+        if request.domain:
+            problem = LoadProblem.Request(
+                episode_id=request.episode_id, domain=request.domain, problem=request.problem,
+                domain_pddl=request.domain_pddl, problem_pddl=request.problem_pddl)
+        if problem is None:
+            raise WorldError(f'{names.ARM_BRIDGE} does not know what is on its table: name domain '
+                             'and objects with the goal (--domain blocksworld --objects '
+                             'g:block,b:block,c1:column,c2:column), or give a problem file')
+        self._check_domain(problem.domain)
+        problem.episode_id = request.episode_id
+        return problem, self._take_table(self.keep(problem))
 
     def is_untouched(self) -> bool:
         """Return whether the arm is ready."""

@@ -40,18 +40,22 @@ from sightplan.model.region import LEAST_TO_ACT
 from sightplan.records import messages
 from sightplan_arm.config import ROBOT_HASH, load_robot
 from sightplan_arm.gate import Gate, GateSettings, GateState, GateStatus, PlannedMotion
+from sightplan_arm.geometry import inverse
 from sightplan_arm.guarantees import Guarantee, Observed, Rate, assess, lacking
 from sightplan_arm.hardware import Arm, ArmStoppedError, Camera, JointState
 from sightplan_arm.kinematics import Kinematics
+from sightplan_arm.link_frames import LinkFrames
 from sightplan_arm.pace import Pace
 from sightplan_arm.skills import SkillReport, SkillResult, Skills, load_skills
 from sightplan_arm.skills.pointing import PointingSkills
 from sightplan_arm.skills.pointing import make_skills as make_pointing_skills
+from sightplan_arm.skills.report import DONE
 from sightplan_nodes import names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import error_text
+from sightplan_nodes.frames import CALIBRATED, TABLE, WORLD
 from sightplan_nodes.heartbeats import Beat, PaceBeat
 from sightplan_nodes.latch import Latch, latch_path
 from sightplan_nodes.live_measures import LiveMeasures
@@ -63,6 +67,8 @@ from sightplan_nodes.world_node import WorldNode
 TICK_S = 0.005
 BEAT_TICKS = 2
 """Number of cycles of the gate's thread between two of its heartbeats."""
+_LINKS_S = 0.05
+"""Shortest time between two messages about the poses of an arm's links [s]."""
 _NO_BELIEF = Belief(frozenset(), {})
 AGENT_GONE_S = 3.0
 """Silence after which the agent counts as absent [s]."""
@@ -85,7 +91,6 @@ HOW_TO_REARM = 'r in the operator console, or the service ~/rearm'
 _OTHERS = ('the arm is commanded by others, through the topics of its controllers, and not by '
            'this node: stop it there (the ~/stop of the node that moves it), or press its '
            'emergency stop')
-_TABLE_FRAME = 'table'
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +169,10 @@ class ArmSide:
                                                  qos.LATCHED)
         self._marker_pub = node.create_publisher(MarkerArray, names.markers(name), qos.LATCHED)
         self.joints_pub = node.create_publisher(JointStateMsg, names.JOINT_STATES, qos.SENSOR)
+        self._described_pub = (None if hardware == names.REAL else node.create_publisher(
+            String, names.ROBOT_DESCRIPTION, qos.LATCHED))
+        self._links: LinkFrames | None = None
+        self._links_shown_s = -math.inf
         self._report_pub = node.create_publisher(msg.SkillReport, names.SKILL_REPORT, qos.EVENTS)
         self._beat_pub = Beat(node, names.gate_heartbeat(name))
         for kind, service, callback in ((Trigger, names.stop(name), self._stop),
@@ -206,7 +215,8 @@ class ArmSide:
                image_age_s: Callable[[], float] | None,
                wait_for_hardware: Callable[[], None] | None = None,
                unreachable: Callable[[], str] | None = None,
-               pace: Pace | None = None) -> tuple[Gate, Skills]:
+               pace: Pace | None = None,
+               camera_frame: str = CALIBRATED) -> tuple[Gate, Skills]:
         """Set the arm that is moved, and begin to watch its guarantees.
 
         Args:
@@ -219,6 +229,7 @@ class ArmSide:
                 always does.
             pace: in whose simulated time heartbeats and other ages are counted, and which is told
                 of heartbeats; None: in the wall's.
+            camera_frame: optical frame that is published at the pose that the robot's file has.
 
         Raises:
             InputError: no skills for this domain are installed, or a setting is wrong.
@@ -237,6 +248,7 @@ class ArmSide:
         gate.on_status(self._show_status)
         gate.on_plan(self._show_plan)
         self._marker_pub.publish(MarkerArray(markers=[self._box()]))
+        self._show_frames(camera_frame)
         if latch is not None:
             latch.restore(gate)
         self._gate, self._latch = gate, latch
@@ -384,7 +396,9 @@ class ArmSide:
                 self._report_pub.publish(self._report_to_msg(report))
 
     def _grasp_at(self, goal: GraspAt.Goal) -> Callable[[GraspAt.Result], None]:
-        """Take what is pointed at, follow a trace, or put back; contract in ``WorldNode.offer``.
+        """Take what is pointed at, follow a trace, put back, or clear the camera's view.
+
+        The contract is in ``WorldNode.offer``.
 
         After a hold it goes on without a reset, and what the hand holds stays in it. Nodes in
         ``required`` but the agent must be alive; whoever asks may be a shell.
@@ -412,6 +426,7 @@ class ArmSide:
                 self._node.check_cancelled()  # who cancels from now on holds the arm
                 if not self.is_ready():
                     pointing.recover()
+                was_parked = pointing.is_parked()
                 report = _act(pointing, region, goal).report
         finally:
             for one in pointing.reports:
@@ -421,6 +436,7 @@ class ArmSide:
 
         def fill(result: GraspAt.Result) -> None:
             result.cause, result.message = report.cause, messages.text(report.message)
+            result.moved = goal.clear_view and report.cause == DONE and not was_parked
             result.stamp = MESSAGES.time_to_msg(show())
         return fill
 
@@ -435,12 +451,43 @@ class ArmSide:
         finger = gripper.joint_at(state.opening_m)
         n = len(gripper.joints)
         self.joints_pub.publish(JointStateMsg(
-            header=MESSAGES.header(round(state.stamp_s * 1e9), self.robot.base_frame),
+            header=MESSAGES.header(round(state.stamp_s * 1e9),
+                                   self._node.frames.named(self.robot.base_frame)),
             name=[*arm.joints, *gripper.joints],
             position=[*map(float, state.positions), *[finger] * n],
             velocity=[*map(float, state.velocities), *[0.0] * n]))
 
+        self._show_links(state, {
+            **dict(zip(arm.joints, state.positions.tolist(), strict=True)),
+            **dict.fromkeys(gripper.joints, finger)})
+
     # Inside.
+
+    def _show_frames(self, camera_frame: str) -> None:
+        """Publish where table and camera are by the robot's file, and a simulated arm's URDF.
+
+        Links and URDF of a real arm are left to its drivers, and frames of simulated hardware to
+        its node.
+        """
+        robot, frames = self.robot, self._node.frames
+        if self._described_pub is not None:
+            self._described_pub.publish(String(data=robot.urdf.read_text('utf-8')))
+        if self._hardware == names.SIMULATED:
+            return
+        fixed = {TABLE: (robot.base_frame, robot.table.pose),
+                 camera_frame: (TABLE, robot.camera.pose)}
+        if not self._hardware:
+            self._links = LinkFrames(robot)
+            if self._links.root != WORLD:
+                fixed[self._links.root] = (WORLD, inverse(self._links.base @ robot.table.pose))
+        frames.fix(fixed)
+
+    def _show_links(self, state: JointState, positions: Mapping[str, float]) -> None:
+        """Publish the poses of a simulated arm's links, some times a second."""
+        if (self._links is not None and self._node.frames.heard
+                and state.stamp_s >= self._links_shown_s + _LINKS_S):
+            self._links_shown_s = state.stamp_s
+            self._node.frames.move(round(state.stamp_s * 1e9), self._links.poses(positions))
 
     def _keep_pace(self, pace: Pace) -> None:
         """Count in simulated time that waits for late nodes."""
@@ -772,7 +819,7 @@ class ArmSide:
     def _marker(self, namespace: str, kind: int, colour: tuple[float, float, float],
                 opacity: float = 1.0) -> Marker:
         marker = Marker(header=self._header(), ns=namespace, type=kind, action=Marker.ADD)
-        marker.header.frame_id = _TABLE_FRAME
+        marker.header.frame_id = self._node.frames.named(TABLE)
         marker.pose.orientation.w = 1.0
         red, green, blue = colour
         marker.color = ColorRGBA(r=red, g=green, b=blue, a=opacity)
@@ -794,29 +841,42 @@ def _ready() -> None:
 
 
 def _region_of(goal: GraspAt.Goal) -> Region | None:
-    """The region of a goal; None: what is held is to be put back.
+    """The region of a goal; None: what is held is to be put back, or the view to be cleared.
 
     Raises:
-        InputError: it cannot be read, or is of a model that was not sure enough.
+        InputError: it cannot be read.
     """
     if goal.region.form:
-        region = messages.region_from_msg(goal.region)
-        chance = region.probability or 1.0  # 0: the field was left out, and so it is a person's
-        if chance < LEAST_TO_ACT:
-            raise InputError(f'region: its probability is {chance:g}, and {LEAST_TO_ACT:g} is '
-                             'needed to move the arm; if you have seen that it is right, give '
-                             'none (NaN)')
-        return region
+        if goal.clear_view:
+            raise InputError('clear_view: nothing is grasped then; leave the region out')
+        return messages.region_from_msg(goal.region)
     if goal.region.x or goal.region.y:
         raise InputError('region: it has points, but form 0, which means to put back; set the '
                          'form')
     return None
 
 
+def _too_improbable(goal: GraspAt.Goal) -> str:
+    """Say why a model that found the place was not sure enough to move the arm; '' if it was.
+
+    A probability of 0 or NaN was left out: the client vouches for the place, or for existence.
+    """
+    for what, chance in (('it exists', goal.present),
+                         ('it exists and is at this place', goal.region.probability)):
+        if 0.0 < chance < LEAST_TO_ACT:
+            return (f'the probability that {what} is {chance:.3g}, and {LEAST_TO_ACT:g} is needed '
+                    'to move the arm; if you have seen that it is right, give none (NaN)')
+    return ''
+
+
 def _act(pointing: PointingSkills, region: Region | None, goal: GraspAt.Goal) -> SkillResult:
     """Carry out what a goal asks for."""
+    if goal.clear_view:
+        return pointing.clear_view()
     if region is None:
         return pointing.put_back()
+    if why := _too_improbable(goal):
+        return pointing.refuse(goal.label, why)
     if region.form is Form.TRACE:
         return pointing.follow(region, goal.label)
     return pointing.grasp_at(region, goal.label, goal.part)

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -16,7 +16,8 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from sightplan.graphs.up import enclave_arguments, refused_by_keys
+from sightplan.graphs.graph import beside
+from sightplan.graphs.up import refused_by_keys, ros_arguments
 from sightplan.model import SightplanError
 from sightplan.model.redaction import without_secrets
 from sightplan_nodes.spin import leave
@@ -29,6 +30,7 @@ def answer_request(name: str, read: Callable[[dict[str, Any]], R], make: Callabl
                    ask: Callable[[N, R], dict[str, Any]]) -> int:
     """Carry out the request in the first argument (JSON), print the answer, and return 0.
 
+    The request's ``place`` says where the graph is that is asked: its ``namespace`` and ``remap``.
     An error is an answer, too: an object with ``error`` and ``code``.
 
     Args:
@@ -38,16 +40,11 @@ def answer_request(name: str, read: Callable[[dict[str, Any]], R], make: Callabl
         ask: asks; the node spins meanwhile.
     """
     try:
-        request = read(json.loads(sys.argv[1]))
-        rclpy.init(args=[sys.argv[0], '--ros-args', *enclave_arguments(name, os.environ)],
-                   signal_handler_options=SignalHandlerOptions.NO)
-        try:
-            node = make()
-            with _spinning(node):
-                answer = ask(node, request)
-            leave(node)
-        finally:
-            rclpy.try_shutdown()
+        given = json.loads(sys.argv[1])
+        place = given.pop('place', {})
+        request = read(given)
+        with spinning_node(name, make, place) as node:
+            answer = ask(node, request)
     except SightplanError as error:
         answer = {'error': without_secrets(str(error)), 'code': type(error).code}
     except Exception as error:
@@ -58,6 +55,28 @@ def answer_request(name: str, read: Callable[[dict[str, Any]], R], make: Callabl
         answer = {'error': without_secrets(f'{name}: {said}'), 'code': SightplanError.code}
     print(f'\n{json.dumps(answer)}')  # on a line of its own: DDS writes there, too
     return 0
+
+
+@contextmanager
+def spinning_node(name: str, make: Callable[[], N], place: Mapping[str, str]) -> Iterator[N]:
+    """Provide a node that spins in a thread of its own while the context lasts.
+
+    Signals are left to the caller.
+
+    Args:
+        name: of the node, whose enclave it has where there is security.
+        make: makes the node.
+        place: of the graph beside which it stands: ``namespace`` and ``remap``, if any.
+    """
+    rclpy.init(args=[sys.argv[0], *ros_arguments(beside(name, place), os.environ)],
+               signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = make()
+        with _spinning(node):
+            yield node
+        leave(node)
+    finally:
+        rclpy.try_shutdown()
 
 
 @contextmanager

@@ -290,6 +290,7 @@ class BackendNode(LifecycleNode):
         try:
             self.check_backend(name)
             options = self._options()
+            self.loading = True
             backend = self._loaded(name, options)
             served = traits_of(backend).domain
             self.subscribe(backend)
@@ -308,6 +309,8 @@ class BackendNode(LifecycleNode):
             self.get_logger().fatal(
                 f'backend {name!r} broke while loading: {error_text(error)}')
             return TransitionCallbackReturn.FAILURE
+        finally:
+            self.loading = False
         model = messages.text(backend.name)
         self._show(MODEL, model, 'Exact name of the model in use')
         self._show(ACCEPTS, names_of_kinds(backend.accepts), 'Kinds of queries that it answers')

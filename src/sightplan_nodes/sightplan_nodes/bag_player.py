@@ -20,7 +20,7 @@ from std_srvs.srv import Trigger
 from sightplan.model import InputError, param
 from sightplan.records import messages
 from sightplan.records.bag_reading import BagMessage, BagTopic, open_bag
-from sightplan.records.bag_schedule import CLOCK_TOPIC, Schedule, choose, offer
+from sightplan.records.bag_schedule import CLOCK_TOPIC, Schedule, choose, offer, played_names
 from sightplan_nodes import qos
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.diagnosis import Diagnosis
@@ -58,8 +58,9 @@ class BagPlayer(Node):
     """Publishes a bag's messages at the intervals at which they were recorded, and ends with it.
 
     Parameters: see BagPlayerSettings. Serves ``~/pause`` and ``~/resume`` (std_srvs/Trigger) and
-    publishes the topics of the bag under their names without the leading slash, so that a
-    namespace and remappings apply, with the bag's quality of service, byte for byte. Topics of
+    publishes the topics of the bag under their recorded names, or in the node's namespace in place
+    of the recorded one (see ``played_names``), with the bag's quality of service, byte for byte.
+    Remappings apply. Topics of
     services and actions, ground truth, types that are not installed and types that were recorded
     in another version are left out, which the log tells. Where play begins late (``start_s``),
     the last messages before on latched topics come first, so that every subscriber gets them.
@@ -82,6 +83,7 @@ class BagPlayer(Node):
             raise InputError(f'{NAME}: topics:={settings.topics!r} names no topic; there are '
                              f'{self._topics_there()}')
         topics, left_out = choose(self._bag, wanted, settings.truth)
+        self._names = played_names(self._bag, self.get_namespace().strip('/'))
         self._by_topic: dict[str, Publisher] = {}
         for name, topic in topics.items():
             kind = _message_class(topic.type)
@@ -96,7 +98,8 @@ class BagPlayer(Node):
                              f'{" that were wanted" if wanted else ""}; there are '
                              f'{self._topics_there()}')
         self._time = (self.create_publisher(Clock, CLOCK_TOPIC, qos.CLOCK)
-                      if settings.clock_hz and CLOCK_TOPIC not in self._by_topic else None)
+                      if settings.clock_hz and all(self._names[name] != CLOCK_TOPIC
+                                                   for name in self._by_topic) else None)
         self._tick_every_s = 1.0 / (settings.clock_hz or 1.0)
         awaited = {name.lstrip('/') for name in _names(settings.wait_for)}
         self._waits_for = [name for name in self._by_topic if name.lstrip('/') in awaited]
@@ -146,8 +149,7 @@ class BagPlayer(Node):
                          else ReliabilityPolicy.BEST_EFFORT),
             durability=(DurabilityPolicy.TRANSIENT_LOCAL if wanted.latched
                         else DurabilityPolicy.VOLATILE))
-        name = topic.name if topic.name == CLOCK_TOPIC else topic.name.lstrip('/')
-        return self.create_publisher(kind, name, profile)
+        return self.create_publisher(kind, self._names[topic.name], profile)
 
     def _serve(self, pause: bool) -> Any:
         def set_paused(request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

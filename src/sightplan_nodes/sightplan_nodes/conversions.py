@@ -237,6 +237,9 @@ def fill_visual_task(request: Any, task: VisualTask, problem_pddl: str,
     request.history = [MESSAGES.to_msg(step) for step in task.history]
     request.history_form, request.reply_form = task.form.history, task.form.reading
     request.reply_tokens = task.form.max_tokens
+    request.without_lists, request.marks = not task.form.lists, task.form.marks
+    request.flat_shapes, request.wants_description = task.form.flat, task.form.description
+    request.opening = task.form.opening
     request.past = [shown(seen) for seen in task.past]
     request.goal = [] if task.goal is None else [shown(task.goal)]
     return request
@@ -258,7 +261,9 @@ def visual_task_from_msg(request: Any, problem: Problem,
                       goal=next((read(seen) for seen in request.goal), None),
                       form=ProposalForm(request.history_form or 'list',
                                         request.reply_form or 'repaired',
-                                        request.reply_tokens))
+                                        request.reply_tokens, not request.without_lists,
+                                        request.marks or 'both', request.flat_shapes,
+                                        request.wants_description, request.opening))
 
 
 def feedback_from_result(result: Any) -> Feedback:

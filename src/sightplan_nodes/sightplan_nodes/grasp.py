@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,9 +27,16 @@ from sightplan.model import (
     Form,
     InputError,
     Region,
+    SightplanError,
     Target,
 )
+from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.region import LEAST_TO_ACT
+from sightplan.model.whereabouts import Whereabouts
+from sightplan.records import messages
+from sightplan_arm.skills.report import OCCUPIED
+from sightplan_belief import Found
+from sightplan_belief.grasp_choice import Choice, choose_grasp
 from sightplan_nodes import names
 from sightplan_nodes.asking import answer_request
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
@@ -37,8 +44,7 @@ from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.query_messages import fill_targets, found_from_response
 
 _APPEAR_S = 10.0
-ABSTAINED = 'abstained'
-"""The cause where nothing was tried: it is not sure where the thing is, or that it is there."""
+_LEAST_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,24 +101,28 @@ class GraspClient(Node):
         """Carry out the request.
 
         Returns:
-            ``cause`` and ``message`` of the report; ``region`` and ``probability`` of where the
-            thing is taken to be.
+            ``cause`` and ``message`` of the report; ``whereabouts``, ``region`` and
+            ``probability`` of the thing; ``like``: what is like it, where it is not grasped.
 
         Raises:
             SightplanError: grounder or world is not there, or it went wrong there.
         """
         world = self._world(cancelled)
         found: dict[str, Any] = {}
-        region: Region | None = None
-        if not request.put_back:
-            region = _given(request) or self._found(request, cancelled, found)
-            if region is None:
-                return found
+        present: float | None
+        region, present = _given(request), None
+        if region is None and not request.put_back:
+            choice = self._choose(request, cancelled, world, found)
+            if choice.region is None:
+                return {**found, 'cause': choice.cause, 'message': choice.message}
+            region, present = choice.region, choice.present
+        if region is not None:
             found['region'] = region.to_json()
         call = ActionCaller(self, GraspAt, names.GRASP_AT, world)
         result = call.checked(GraspAt.Goal(
             region=msg.Region() if region is None else MESSAGES.region_to_msg(region),
-            label=request.target, part=request.is_part), request.timeout_s, cancelled)
+            label=request.target, part=request.is_part,
+            present=messages.probability_to_msg(present)), request.timeout_s, cancelled)
         return {**found, 'world': world, 'cause': result.cause, 'message': result.message}
 
     def _world(self, cancelled: Callable[[], bool]) -> str:
@@ -137,29 +147,57 @@ class GraspClient(Node):
                                     'grasp), with the same ROS_DOMAIN_ID')
             time.sleep(0.1)
 
-    def _found(self, request: Request, cancelled: Callable[[], bool],
-               answer: dict[str, Any]) -> Region | None:
-        """Return the place that the grounder found; None if it is not sure (see ``answer``)."""
-        targets = [Target(request.target, Form.POINT)]
-        asked = fill_targets(Locate.Request(
-            accept=request.least, timeout_s=request.timeout_s,
-            mark='point' if request.is_part else ''), targets)
-        response = self._locate.checked(asked, request.timeout_s, cancelled)
-        thing, = found_from_response(response, targets)
-        answer['probability'] = thing.probability
-        if thing.unread:
-            answer |= {'cause': ABSTAINED, 'message': f'the reply cannot be used: {thing.unread}'}
-        elif not thing.regions:
-            answer |= {'cause': ABSTAINED, 'message': f'{request.target} was not found: '
-                       f'{thing.missing}'}
-        elif not thing.sure or (thing.probability or 0.0) < request.least:
-            answer |= {'cause': ABSTAINED, 'region': thing.regions[0].to_json(), 'message':
-                       f'it is not sure where {request.target} is'
-                       f'{": " if thing.doubt else ""}{thing.doubt}; say where with --at to have '
-                       'it grasped all the same'}
-        else:
-            return dataclasses.replace(thing.regions[0], probability=thing.probability)
-        return None
+    def _choose(self, request: Request, cancelled: Callable[[], bool], world: str,
+                answer: dict[str, Any]) -> Choice:
+        """Choose where to grasp; look again where the arm may have hidden something.
+
+        Args:
+            request: what is asked for.
+            cancelled: whether to give up.
+            world: node that moves the arm.
+            answer: is told what was found.
+        """
+        end = time.monotonic() + request.timeout_s
+
+        def ask(targets: Sequence[Target], settings: PointerSettings | None) -> list[Found]:
+            left_s = max(end - time.monotonic(), _LEAST_S)
+            asked = fill_targets(Locate.Request(
+                accept=request.least, timeout_s=left_s,
+                mark='point' if request.is_part else ''), targets, settings)
+            return found_from_response(self._locate.checked(asked, left_s, cancelled), targets)
+        choice = choose_grasp(request.target, ask, request.least)
+        if choice.region is None:
+            cleared = self._clear_view(request, cancelled, world)
+            if isinstance(cleared, str):
+                choice = dataclasses.replace(choice, message=f'{choice.message}; {cleared}')
+            elif cleared.cause == OCCUPIED:
+                # The thing may be the one in the hand: what is like it is no news.
+                choice = dataclasses.replace(choice, cause=OCCUPIED, message=cleared.message,
+                                             like=())
+            elif cleared.moved:
+                choice = choose_grasp(request.target, ask, request.least)
+        found = choice.found
+        answer |= {'whereabouts': str(found.whereabouts), 'probability': found.probability}
+        if choice.region is not None:
+            answer['probability'] = choice.region.probability
+        elif found.whereabouts is Whereabouts.HERE:
+            answer['region'] = found.regions[0].to_json()
+        if choice.like:
+            answer['like'] = [{'target': one.target.text, 'region': one.regions[0].to_json(),
+                               'probability': one.probability} for one in choice.like]
+        return choice
+
+    def _clear_view(self, request: Request, cancelled: Callable[[], bool],
+                    world: str) -> GraspAt.Result | str:
+        """Have the arm move out of the camera's view; why it did not, in words, if it fails."""
+        try:
+            result: GraspAt.Result = ActionCaller(self, GraspAt, names.GRASP_AT, world).checked(
+                GraspAt.Goal(clear_view=True, label=request.target), request.timeout_s, cancelled)
+        except CancelledError:
+            raise
+        except SightplanError as error:
+            return f'the arm was not moved out of the view: {error}'
+        return result
 
 
 def _given(request: Request) -> Region | None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sightplan_interfaces import msg
 from sightplan_interfaces.srv import Ground, Locate, TellApart
 
 from sightplan.agent import answers_only_samples
@@ -114,7 +115,10 @@ class GrounderNode(BackendNode):
              limit_s: float) -> None:
         """Answer the questions; contract in the base class."""
         started = time.monotonic()
-        observation = self.observations.read(request.observation)
+        asked = request.observation
+        if not asked.text:
+            self._fill_picture(asked, limit_s)
+        observation = self.observations.read(asked)
         questions = query_messages.questions_from_request(request)
         try:
             answers = user.ask(
@@ -141,7 +145,9 @@ class GrounderNode(BackendNode):
         usual = self._locate_settings
         settings = dataclasses.replace(usual, max_askings=request.max_askings or usual.max_askings,
                                        accept=request.accept or usual.accept,
-                                       mark=request.mark or usual.mark)
+                                       mark=request.mark or usual.mark,
+                                       prior_present=(request.prior_present
+                                                      or usual.prior_present))
         depth_m = self._aligned(seen)
         height, width = seen.image.shape[:2]
         left_s = (1 - _RESERVE) * limit_s - (time.monotonic() - started)
@@ -166,6 +172,7 @@ class GrounderNode(BackendNode):
                                 max(left_s, 0.0) / requests, request.instruction, tries)
         response.instances = [MESSAGES.instance_to_msg(one) for one in found.instances]
         response.goal, response.unread = messages.text(found.goal), messages.text(found.unread)
+        response.cannot_tell = messages.text(found.cannot_tell)
         response.header = MESSAGES.header(seen.stamp_ns, seen.frame_id)
         response.model, response.image_id = messages.text(user.model), seen.image_id
         response.seconds = time.monotonic() - started
@@ -174,12 +181,16 @@ class GrounderNode(BackendNode):
                  limit_s: float) -> Observation:
         """The picture of a request; the camera's next one, if it has none."""
         asked = request.observation
+        self._fill_picture(asked, limit_s)
+        return self.observations.picture(
+            asked, None if self._depth is None else self._depth.at)
+
+    def _fill_picture(self, asked: msg.Observation, limit_s: float) -> None:
+        """Put the camera's next picture into an observation that is about none."""
         if not asked.image and not asked.image_id and not asked.published:
             limit_s = min(limit_s, _NEXT_PICTURE_S)
             camera = self._pictures.get(names.CAMERA_IMAGE)
             asked.image = [camera.next(limit_s) if camera else next_picture(self, limit_s)]
-        return self.observations.picture(
-            asked, None if self._depth is None else self._depth.at)
 
     def depth_of(self, observation: Observation) -> NDArray[np.float32] | None:
         """Depth from the camera's topic, if it is aligned with the picture; None without.

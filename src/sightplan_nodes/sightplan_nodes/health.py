@@ -35,7 +35,9 @@ from sightplan_interfaces.action import ExecuteSkill, RunEpisode
 from sightplan_interfaces.msg import Heartbeat
 from sightplan_interfaces.srv import Ground, Plan, ProposePlan, ResetWorld, StartRun
 
+from sightplan.graphs.graph import beside
 from sightplan.graphs.hearing import Hearing
+from sightplan.graphs.placing import NAMESPACE, REMAP, joined, resolve
 from sightplan.graphs.up import enclave_arguments
 from sightplan.model import DeadlineError, InfrastructureError, InputError, SightplanError
 from sightplan_nodes import names, qos
@@ -55,7 +57,7 @@ _ACTIONS: Mapping[str, Any] = {
 _EXAMPLES = """examples:
   python -m sightplan_nodes.health grounder
   python -m sightplan_nodes.health sim_bridge agent --timeout 5 --json
-  python -m sightplan_nodes.health /hardware/sim_bridge
+  python -m sightplan_nodes.health hardware/sim_bridge --namespace robot1
   python -m sightplan_nodes.health --discovery
   python -m sightplan_nodes.health --hears
 
@@ -81,8 +83,8 @@ class Health:
 class _Examiner:
     """Examines nodes until a common deadline."""
 
-    def __init__(self, node: Node, deadline: float) -> None:
-        self._node, self._deadline = node, deadline
+    def __init__(self, node: Node, deadline: float, remaps: Mapping[str, str]) -> None:
+        self._node, self._deadline, self._remaps = node, deadline, remaps
         self._executor = SingleThreadedExecutor(context=node.context)
         self._executor.add_node(node)
 
@@ -114,16 +116,17 @@ class _Examiner:
                 raise InfrastructureError(f'{full_name} is {state.label}, not active: it is still '
                                           'loading, or its log says why not')
             seen = 'is active'
-        prefix = namespace.rstrip('/')
+        def placed(offered: str) -> str:
+            return resolve(offered, namespace.strip('/'), name, self._remaps.items())
         if name in _SERVICES:
-            kind, offered = _SERVICES[name], names.NEEDED_SERVICES[name]
-            client = self._node.create_client(kind, f'{prefix}/{offered}')
+            service = placed(names.NEEDED_SERVICES[name])
+            client = self._node.create_client(_SERVICES[name], service)
             self._until(client.service_is_ready,
-                        f'{full_name} does not offer the service {prefix}/{offered}')
+                        f'{full_name} does not offer the service {service}')
         if name in _ACTIONS:
-            kind, offered = _ACTIONS[name], names.NEEDED_ACTIONS[name]
-            self._until(ActionClient(self._node, kind, f'{prefix}/{offered}').server_is_ready,
-                        f'{full_name} does not offer the action {prefix}/{offered}')
+            action = placed(names.NEEDED_ACTIONS[name])
+            self._until(ActionClient(self._node, _ACTIONS[name], action).server_is_ready,
+                        f'{full_name} does not offer the action {action}')
         return seen
 
     def _has_states(self, name: str, namespace: str, full_name: str) -> bool:
@@ -159,13 +162,18 @@ class _Examiner:
             self._node.destroy_client(client)
 
 
-def full_name(node: str) -> str:
+def full_name(node: str, namespace: str = '') -> str:
     """A node's name with its namespace.
+
+    Args:
+        node: its name, relative to the namespace or absolute.
+        namespace: without slashes around it.
 
     Raises:
         InputError: it cannot be a node's name.
     """
-    name = node if node.startswith('/') else f'/{node}'
+    prefix = f'/{namespace}' if namespace else ''
+    name = node if node.startswith('/') else f'{prefix}/{node}'
     try:
         validate_full_topic_name(name)
     except NameValidationException as error:
@@ -174,21 +182,24 @@ def full_name(node: str) -> str:
 
 
 def check(nodes: Sequence[str], timeout_s: float,
-          context: rclpy.context.Context | None = None) -> list[Health]:
+          context: rclpy.context.Context | None = None,
+          place: Mapping[str, str] | None = None) -> list[Health]:
     """Examine nodes.
 
     Args:
         nodes: their names, with a namespace where there is one.
         timeout_s: limit for all of them together, discovery included [s].
         context: an initialised ROS context; None for the process's own.
+        place: the graph's arguments ``namespace`` and ``remap``, as far as they were given.
 
     Raises:
         InputError: a name cannot be a node's.
     """
-    targets = [full_name(node) for node in nodes]
+    probe = beside('health', place or {})
+    targets = [full_name(node, probe.namespace) for node in nodes]
     deadline = time.monotonic() + timeout_s
     node = _bare_node('health', context)
-    examiner = _Examiner(node, deadline)
+    examiner = _Examiner(node, deadline, probe.remap)
     found = []
     try:
         for target in targets:
@@ -243,12 +254,13 @@ def check_discovery(timeout_s: float) -> Health:
 
 
 def listen(seconds: float, context: rclpy.context.Context | None = None,
-           ) -> dict[str, frozenset[str]]:
+           namespace: str = '') -> dict[str, frozenset[str]]:
     """Names of the nodes that each node hears, by its own messages.
 
     Args:
         seconds: to listen [s]; each node says it once a second.
         context: an initialised ROS context; None for the process's own.
+        namespace: of the graph.
     """
     node = _bare_node('health', context)
     executor, hearing = SingleThreadedExecutor(context=node.context), Hearing()
@@ -259,7 +271,8 @@ def listen(seconds: float, context: rclpy.context.Context | None = None,
             hearing.note(said.node, said.hears)
         else:  # its last one
             hearing.forget(said.node)
-    node.create_subscription(Heartbeat, names.PRESENCE, hear, qos.PRESENCE)
+    node.create_subscription(Heartbeat, f'/{joined(namespace, names.PRESENCE)}', hear,
+                             qos.PRESENCE)
     end = time.monotonic() + seconds
     try:
         while (left := end - time.monotonic()) > 0.0:
@@ -309,6 +322,10 @@ def main(args: Sequence[str] | None = None) -> int:
                              'server has to be there for that')
     parser.add_argument('--hears', action='store_true',
                         help='show which node hears which, and tell whether each hears all others')
+    parser.add_argument('--namespace', default='', metavar='NAME',
+                        help='namespace of the graph, in which names without / before them are')
+    parser.add_argument('-r', '--remap', action='append', default=[], metavar='FROM:=TO',
+                        help='with which the graph was started (repeat for more)')
     parser.add_argument('--timeout', type=_seconds, default=5.0, metavar='S',
                         help='limit in seconds for all of them together (default: 5)')
     parser.add_argument('--json', action='store_true',
@@ -319,13 +336,16 @@ def main(args: Sequence[str] | None = None) -> int:
     found = [check_discovery(arguments.timeout)] if arguments.discovery else []
     table: dict[str, frozenset[str]] = {}
     try:
+        place = {NAMESPACE: arguments.namespace, REMAP: ' '.join(arguments.remap)}
+        probe = beside('health', place)
+        enclave = enclave_arguments(probe.full_name, os.environ)
         if arguments.nodes or arguments.hears:
-            rclpy.init(args=['--ros-args', *enclave_arguments('health', os.environ)],
+            rclpy.init(args=['--ros-args', *enclave],
                        signal_handler_options=SignalHandlerOptions.NO)
         if arguments.nodes:
-            found += check(arguments.nodes, arguments.timeout)
+            found += check(arguments.nodes, arguments.timeout, place=place)
         if arguments.hears:
-            table = listen(min(arguments.timeout, _LISTEN_S))
+            table = listen(min(arguments.timeout, _LISTEN_S), namespace=probe.namespace)
             found += who_hears_whom(table)
     except InputError as error:
         sys.stderr.write(f'health: {error}\n')

@@ -7,17 +7,18 @@ needs no ROS: what is loaded here is the graph, the robot's file, and the rules 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from sightplan.agent import needs_truth
 from sightplan.domains import load_domain
 from sightplan.graphs.graph import Graph, NodeSpec, Value
+from sightplan.graphs.placing import NAMESPACE
 from sightplan.model import InputError, Privileged
 from sightplan.model.query import traits_of
 from sightplan.records import topics
 from sightplan.records.bag_reading import open_bag
-from sightplan.records.bag_schedule import CLOCK_TOPIC, choose
+from sightplan.records.bag_schedule import CLOCK_TOPIC, choose, played_names
 from sightplan.runs import RunSettings, rules
 from sightplan.runs.problem_folders import splits_of
 from sightplan.runs.suite_finding import sample_suite
@@ -81,7 +82,8 @@ def _introduces(*servers: str) -> dict[tuple[Verb, str], str]:
 
 def _world(node: str) -> dict[tuple[Verb, str], str]:
     """The interface of ``WorldNode``."""
-    return (_KEPT
+    return (_KEPT | _all(Verb.PUBLISH, names.TF, names.TF_STATIC,
+                         when='where tf2_msgs is installed')
             | _all(Verb.PUBLISH, names.CAMERA_IMAGE, names.CAMERA_LABELLED, names.CAMERA_INFO,
                    names.CAMERA_DEPTH)
             | _all(Verb.REPLY, names.load_problem(node), names.reset(node), names.get_view(node))
@@ -142,8 +144,8 @@ def _sim_bridge(parameters: Values, values: Values) -> Interface:
     heard.append(names.JOINT_COMMANDS)
     if parameters.get('lockstep'):
         heard.append(names.PACE)
-    return found | _arm_side(node) | _all(Verb.SUBSCRIBE, *heard,
-                                          when='once the simulated arm is made')
+    return found | _arm_side(node) | _all(Verb.PUBLISH, names.ROBOT_DESCRIPTION) | _all(
+        Verb.SUBSCRIBE, *heard, when='once the simulated arm is made')
 
 
 def _arm_bridge(parameters: Values, values: Values) -> Interface:
@@ -154,6 +156,8 @@ def _arm_bridge(parameters: Values, values: Values) -> Interface:
                  robot.camera.image, robot.camera.info, robot.camera.depth))))
     if hardware == names.REAL:
         found |= _all(Verb.REQUEST, f'{robot.arm.controller_manager}/get_parameters')
+    else:
+        found |= _all(Verb.PUBLISH, names.ROBOT_DESCRIPTION)
     setup = names.setup_service(hardware, str(parameters.get('setup', names.AUTO)))
     if setup:
         table = setup.rpartition('/')[0]
@@ -308,11 +312,12 @@ def _bag_player(parameters: Values, values: Values) -> Interface:
         raise InputError('which topics bag_player publishes stands in the bag: give it, bag:=...')
     wanted = tuple(name.strip() for name in str(parameters.get('topics', '')).split(',')
                    if name.strip())
-    played, _ = choose(open_bag(given), wanted, bool(parameters.get('truth', False)))
+    bag = open_bag(given)
+    played, _ = choose(bag, wanted, bool(parameters.get('truth', False)))
+    named = played_names(bag, str(values.get(NAMESPACE, '')))
     clock = (CLOCK_TOPIC,) if parameters.get('clock_hz', 50.0) else ()
     return (_KEPT | _all(Verb.REPLY, '~/pause', '~/resume')
-            | _all(Verb.PUBLISH, *(name if name == CLOCK_TOPIC else name.lstrip('/')
-                                   for name in (*played, *clock))))
+            | _all(Verb.PUBLISH, *(named[name] for name in played), *clock))
 
 
 _OF_NODES: Mapping[str, Callable[[Values, Values], Interface]] = {
@@ -339,48 +344,54 @@ def of_node(spec: NodeSpec, values: Values) -> Interface:
         raise InputError(f'what {spec.executable} of package {spec.package} publishes and calls '
                          f'is not known: choose the other nodes by --only, and write the enclave '
                          f'/{spec.full_name} by hand')
-    return _absolute(_OF_NODES[spec.executable](spec.resolved(values), values),
-                     spec.namespace, spec.name)
+    return _absolute(_OF_NODES[spec.executable](spec.resolved(values), values), spec)
 
 
 # What people start beside a graph.
 
 OPERATOR_CONSOLE, GRASP, LIVE, HEALTH = 'operator_console', 'grasp', 'arm_live', 'health'
+DO = 'do'
 
-def operator_console(world: str) -> Interface:
+def operator_console(world: str, graph: Graph) -> Interface:
     """The interface of the console of an arm's operator; ``world`` moves the arm."""
     return _absolute(_KEPT | _all(Verb.SUBSCRIBE, names.arm_status(world))
                      | _all(Verb.REQUEST, names.stop(world), names.rearm(world),
-                            names.confirm(world)), '', OPERATOR_CONSOLE)
+                            names.confirm(world)), graph.beside(OPERATOR_CONSOLE))
 
 
-def grasp(world: str) -> Interface:
+def grasp(world: str, graph: Graph) -> Interface:
     """The interface of ``sightplan arm grasp``; ``world`` moves the arm."""
     return _absolute(_NODE | _all(Verb.REQUEST, names.LOCATE) | _introduces(names.GROUNDER, world)
-                     | _all(Verb.CALL, names.GRASP_AT, when='once a place is known'), '', GRASP)
+                     | _all(Verb.CALL, names.GRASP_AT, when='once a place is known'),
+                     graph.beside(GRASP))
 
 
-def live(world: str) -> Interface:
+def do(graph: Graph) -> Interface:
+    """The interface of ``sightplan do``."""
+    return _absolute(_NODE | _introduces(names.AGENT) | _all(Verb.CALL, names.RUN_EPISODE),
+                     graph.beside(DO))
+
+
+def live(world: str, graph: Graph) -> Interface:
     """The interface of ``sightplan arm check --live``; ``world`` moves the arm."""
     return _absolute(_NODE | _all(Verb.REQUEST, names.arm_status(world), when='once it is found'),
-                     '', LIVE)
+                     graph.beside(LIVE))
 
 
-def health(nodes: Sequence[NodeSpec]) -> Interface:
-    """The interface of the probe of some nodes; its node has no log and no services."""
+def health(graph: Graph) -> Interface:
+    """The interface of the probe of a graph's nodes; its node has no log and no services."""
     found = _BARE | _all(Verb.SUBSCRIBE, names.PRESENCE, when='while it shows who hears whom')
-    for node in nodes:
-        prefix = f'/{node.namespace}' if node.namespace else ''
+    for node in graph.nodes:
         asked = [f'/{node.full_name}/list_parameters']
         if node.name in LIFECYCLE_NODES:
             asked.append(f'/{node.full_name}/get_state')
         if node.name in names.NEEDED_SERVICES:
-            asked.append(f'{prefix}/{names.NEEDED_SERVICES[node.name]}')
+            asked.append(node.resolve(names.NEEDED_SERVICES[node.name]))
         found |= _all(Verb.REQUEST, *asked, when='while it is examined')
         if node.name in names.NEEDED_ACTIONS:
-            found |= _all(Verb.CALL, f'{prefix}/{names.NEEDED_ACTIONS[node.name]}',
+            found |= _all(Verb.CALL, node.resolve(names.NEEDED_ACTIONS[node.name]),
                           when='while it is examined')
-    return _absolute(found, '', HEALTH)
+    return _absolute(found, graph.beside(HEALTH))
 
 
 def of_graph(graph: Graph, values: Values) -> dict[str, Interface]:
@@ -395,23 +406,22 @@ def of_graph(graph: Graph, values: Values) -> dict[str, Interface]:
     """
     found = {node.full_name: of_node(node, values) for node in graph.nodes}
     worlds = [node.name for node in graph.nodes if node.name in names.WORLDS
-              and not node.namespace
-              and (Verb.EXECUTE, f'/{names.GRASP_AT}') in found[node.full_name]]
+              and node.namespace == graph.namespace
+              and (Verb.EXECUTE, node.resolve(names.GRASP_AT)) in found[node.full_name]]
+
+    def beside(name: str) -> str:
+        return graph.beside(name).full_name
     if worlds:
-        found[OPERATOR_CONSOLE] = operator_console(worlds[0])
-        found[LIVE] = live(worlds[0])
-        if names.GROUNDER in found:
-            found[GRASP] = grasp(worlds[0])
-    return {**found, HEALTH: health(graph.nodes)}
+        found[beside(OPERATOR_CONSOLE)] = operator_console(worlds[0], graph)
+        found[beside(LIVE)] = live(worlds[0], graph)
+        if beside(names.GROUNDER) in found:
+            found[beside(GRASP)] = grasp(worlds[0], graph)
+    if beside(names.AGENT) in found and beside(names.EXPERIMENT) not in found:
+        found[beside(DO)] = do(graph)
+    return {**found, beside(HEALTH): health(graph)}
 
 
-def _absolute(interface: Interface, namespace: str, node: str) -> Interface:
-    """An interface with absolute names."""
-    prefix = f'/{namespace}/' if namespace else '/'
-
-    def name(given: str) -> str:
-        if given.startswith('/'):
-            return given
-        return f'{prefix}{node}{given[1:]}' if given.startswith('~') else prefix + given
-    return dict(sorted(((verb, name(given)), when)
+def _absolute(interface: Interface, spec: NodeSpec) -> Interface:
+    """An interface with the absolute names that ROS makes of those that a node uses."""
+    return dict(sorted(((verb, spec.resolve(given)), when)
                        for (verb, given), when in interface.items()))

@@ -23,6 +23,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces import msg
 from sightplan_interfaces.srv import FinishRun, StartRun
 
+from sightplan.graphs.placing import joined
 from sightplan.metrics import measures
 from sightplan.model import (
     BusyError,
@@ -185,8 +186,10 @@ class EpisodeRecording:
 
     def __init__(self, folder: Path, started: Arrival, truth: RosTruth | None,
                  types: dict[str, TopicType], compression: str,
-                 suite: Suite | None, policy: BagPolicy) -> None:
+                 suite: Suite | None, policy: BagPolicy, namespace: str = '') -> None:
         """Open the bag and start scoring; without ``truth`` that tells what was claimed only.
+
+        In the bag topics have the names that they have without remappings, in ``namespace``.
 
         Raises:
             ProblemError: the episode's problem cannot be read.
@@ -207,7 +210,7 @@ class EpisodeRecording:
             except StorageError:
                 self._remove()
                 raise
-            self._topics = {name: self._bag.add_topic(f'/{name}', types[name],
+            self._topics = {name: self._bag.add_topic(f'/{joined(namespace, name)}', types[name],
                                                       topics.bag_qos(name))
                             for name in topics.RECORDED}
         self._images: dict[int, set[str]] = {}  # topics by stamp
@@ -574,7 +577,7 @@ class MetricsRecorder(Node):
             self._cut_short(f'episode {episode_id} began before this one had ended')
         self._current = EpisodeRecording(self._store.folder / 'bags', arrival, self._truth,
                                          self._types, self._settings.compression, self._suite,
-                                         self._policy)
+                                         self._policy, self.get_namespace())
         self._agent = self._agents()
         self._record_goal()
         self._current.flush()

@@ -25,6 +25,7 @@ from sightplan.records.topics import TRUTH as TRUTH
 
 CAMERA_DEPTH = 'camera/depth/image_raw'
 CLOCK = '/clock'
+TF, TF_STATIC, ROBOT_DESCRIPTION = '/tf', '/tf_static', 'robot_description'
 
 SIM_BRIDGE = 'sim_bridge'
 ARM_BRIDGE = 'arm_bridge'

@@ -64,7 +64,7 @@ def policy(arguments: PolicyArguments) -> Result:
     from sightplan_nodes.interfaces import of_graph
     graph = find_graph(arguments.graph)
     values = graph.values(arguments.arguments)
-    wanted = graph.only(arguments.only) if arguments.only else graph.chosen(values)
+    wanted = graph.only(arguments.only, values) if arguments.only else graph.chosen(values)
     interfaces = of_graph(wanted, values)
     text = policy_xml(interfaces)
     if arguments.out is None:

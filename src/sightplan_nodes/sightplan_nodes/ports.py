@@ -174,12 +174,18 @@ class RosWorld:
                                        repeatable=True)
         self._not_before_ns = self._begun_ns = 0
         self._has_view = self._only_text = False
+        self._as_it_stands: ResetWorld.Request | None = None
         self._published: OrderedDict[str, PublishedPicture] = OrderedDict()
 
     @property
     def labelled(self) -> bool:
         """Whether the images come from the topic of pictures with labels."""
         return self._camera.topic == names.CAMERA_LABELLED
+
+    @property
+    def describes(self) -> bool:
+        """Whether the world of the episode that was begun last is observed in words."""
+        return self._only_text
 
     def published(self, image_id: str) -> PublishedPicture | None:
         """Where the picture of an id was published; None: nowhere, or too long ago.
@@ -201,13 +207,27 @@ class RosWorld:
         self._reset.wait_until_there(timeout_s, self._cancelled)
         self._skill.wait_until_there(timeout_s, self._cancelled)
 
+    def carry_on(self, request: ResetWorld.Request | None) -> ResetWorld.Response | None:
+        """Let the next episodes begin in the world as it stands.
+
+        Args:
+            request: what the episode is about; None: in a world that is built for the episode.
+
+        Returns:
+            the world's reply: what it was built for, or was about before.
+        """
+        self._as_it_stands = request
+        return None if request is None else self._reset.checked(
+            request, self._deadlines.reset_s, self._cancelled)
+
     def reset(self, spec: EpisodeSpec) -> None:
-        """Begin the episode in the world that was built for it.
+        """Begin the episode in the world that was built for it, or as it stands.
 
         The rest of the contract is in the port. This side of it does not know that state.
         """
-        reply = self._reset.checked(ResetWorld.Request(episode_id=spec.id),
-                                    self._deadlines.reset_s, self._cancelled)
+        reply = self._reset.checked(
+            self._as_it_stands or ResetWorld.Request(episode_id=spec.id),
+            self._deadlines.reset_s, self._cancelled)
         self._not_before_ns = self._begun_ns = messages.time_from_msg(reply.stamp)
         self._has_view, self._only_text = reply.has_view, reply.only_text
         self._camera.watch(names.CAMERA_LABELLED if reply.labelled else names.CAMERA_IMAGE,

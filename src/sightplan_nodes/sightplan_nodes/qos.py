@@ -61,6 +61,11 @@ DIAGNOSTICS = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
 """The quality of service that publishers and viewers of /diagnostics expect."""
 
+TF = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=100,
+    reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
+"""/tf, as tf2 publishes it and listens to it."""
+
 NEWEST = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1,
     reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)

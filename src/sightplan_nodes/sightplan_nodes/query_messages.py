@@ -45,6 +45,7 @@ from sightplan.model import dataclass_json as codec
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Query, Reply, Rgb
 from sightplan.model.region import Point
+from sightplan.model.whereabouts import Whereabouts
 from sightplan.queries import YesNo
 from sightplan.records import messages
 from sightplan.records.messages import text
@@ -283,6 +284,7 @@ def fill_answers(response: Any, answers: Sequence[Answer | None]) -> Any:
         setattr(response, name, [messages.probability_to_msg(
             None if one is None else getattr(one, name)) for one in answers])
     response.texts = ['' if one is None else text(one.text) for one in answers]
+    response.reasons = ['' if one is None else text(one.reason) for one in answers]
     response.cut_at = [0 if one is None else one.cut_at for one in answers]
     return response
 
@@ -308,15 +310,17 @@ def partial_answers(response: Any, questions: Sequence[Question]) -> list[Answer
         InputError: unknown numbers, or not one answer per question.
     """
     fields = (response.verdicts, response.p_yes, response.p_no, response.texts,
-              response.p_unknown, response.cut_at or [0] * len(questions))
+              response.p_unknown, response.cut_at or [0] * len(questions),
+              response.reasons or [''] * len(questions))
     if any(len(field) != len(questions) for field in fields):
         raise InputError(f'{len(questions)} questions have {len(response.verdicts)} answers')
     return [None if verdict == 0 else
             messages.with_bound(Answer(
                 reply, messages.probability_from_msg(p_yes), messages.probability_from_msg(p_no),
                 messages.probability_from_msg(p_unknown), cut_at=int(cut_at),
-                verdict=messages.verdict_from_msg(verdict)))
-            for verdict, p_yes, p_no, reply, p_unknown, cut_at in zip(*fields, strict=True)]
+                verdict=messages.verdict_from_msg(verdict), reason=reason))
+            for verdict, p_yes, p_no, reply, p_unknown, cut_at, reason in zip(
+                *fields, strict=True)]
 
 
 def fill_targets(request: Any, targets: Sequence[Target], settings: PointerSettings | None = None,
@@ -326,7 +330,8 @@ def fill_targets(request: Any, targets: Sequence[Target], settings: PointerSetti
     Args:
         request: what to fill.
         targets: what to find, all of one form.
-        settings: how long the model is asked (max_askings, accept); None: as the node has it.
+        settings: how long the model is asked (max_askings, accept, prior_present); None: as the
+            node has it.
         start: where a trace is to begin.
 
     Raises:
@@ -341,6 +346,7 @@ def fill_targets(request: Any, targets: Sequence[Target], settings: PointerSetti
     request.start = list(start or ())
     if settings is not None:
         request.max_askings, request.accept = settings.max_askings, settings.accept
+        request.prior_present = settings.prior_present
     return request
 
 
@@ -357,7 +363,10 @@ def targets_from_request(request: Any) -> list[Target]:
 def fill_found(response: Any, found: Sequence[Found]) -> Any:
     """Write places into a response of Locate; returns the response."""
     response.found = [msg.Located(
-        target=text(thing.target.text), regions=[MESSAGES.region_to_msg(r) for r in thing.regions],
+        target=text(thing.target.text),
+        whereabouts=messages.numbers(Whereabouts)[thing.whereabouts],
+        reason=text(thing.reason), present=messages.probability_to_msg(thing.present),
+        regions=[MESSAGES.region_to_msg(r) for r in thing.regions],
         probability=messages.probability_to_msg(thing.probability), sure=thing.sure,
         unread=text(thing.unread), text=text(thing.text), askings=thing.askings,
         checks=thing.checks, doubt=text(thing.doubt),
@@ -376,7 +385,8 @@ def found_from_response(response: Any, targets: Sequence[Target]) -> list[Found]
     return [Found(target, tuple(messages.region_from_msg(region) for region in located.regions),
                   messages.probability_from_msg(located.probability), bool(located.sure),
                   located.unread, located.text, int(located.askings), int(located.checks),
-                  response.model, located.doubt, tuple(located.unknown))
+                  response.model, located.doubt, tuple(located.unknown),
+                  messages.probability_from_msg(located.present))
             for target, located in zip(targets, response.found, strict=True)]
 
 

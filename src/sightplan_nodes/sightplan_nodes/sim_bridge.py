@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces.srv import GetState, GetView, LoadProblem, ResetWorld
@@ -35,7 +37,15 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan.model.option_pairs import parse_options
-from sightplan.model.ports import CalibratedWorld, Shown, draws_labels, shown_by
+from sightplan.model.ports import (
+    CalibratedWorld,
+    ContinuedWorld,
+    PosedWorld,
+    PracticeTable,
+    Shown,
+    draws_labels,
+    shown_by,
+)
 from sightplan.model.query import close
 from sightplan.records import messages
 from sightplan.runs import make_world
@@ -46,6 +56,7 @@ from sightplan_nodes.arm_side import ArmSettings, ArmSide
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import BY_CODE, error_text, fill_error, guarded
+from sightplan_nodes.frames import WORLD
 from sightplan_nodes.memory import FreedMemory
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.simulated_hardware import SimulatedHardware
@@ -167,12 +178,19 @@ def _goal(world: SimWorld) -> tuple[Observation, State]:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The messages that the camera's topics repeat."""
+    """The messages that the camera's topics repeat.
+
+    Attributes:
+        info, raw, labelled, depth: the messages.
+        hangs: where the camera hangs, as ``Frames.move`` takes it; None if that is not known, or
+            the arm's frames say it.
+    """
 
     info: CameraInfo
     raw: Image
     labelled: Image | None
     depth: Image | None
+    hangs: dict[str, tuple[str, NDArray[np.float64]]] | None
 
 
 class History:
@@ -371,14 +389,18 @@ class SimBridge(WorldNode):
         info = (MESSAGES.camera_info_to_msg(world.camera_info())
                 if isinstance(world, CalibratedWorld)
                 else _uncalibrated(seen.image.shape, seen.frame_id))
-        frame_id = info.header.frame_id
+        own_frame = info.header.frame_id
+        frame_id = info.header.frame_id = self.frames.named(own_frame)
+        hangs = (world.camera_pose() if self._side is None and isinstance(world, PosedWorld)
+                 else None)
         raw = seen.image if seen.unlabelled is None else seen.unlabelled
         self._frame = _Frame(
             info, MESSAGES.image_to_msg(raw, stamp_ns, frame_id),
             MESSAGES.image_to_msg(seen.image, stamp_ns, frame_id)
             if draws_labels(world) else None,
             None if seen.depth_m is None
-            else conversions.depth_to_msg(seen.depth_m, stamp_ns, frame_id))
+            else conversions.depth_to_msg(seen.depth_m, stamp_ns, frame_id),
+            None if hangs is None else {own_frame: (WORLD, hangs)})
         self._publish(stamp_ns)
         return stamp_ns
 
@@ -387,6 +409,8 @@ class SimBridge(WorldNode):
         assert frame is not None
         frame.info.header = MESSAGES.header(stamp_ns, frame.info.header.frame_id)
         self.info_pub.publish(frame.info)
+        if frame.hangs is not None:
+            self.frames.move(stamp_ns, frame.hangs)
         for publisher, image in ((self.image_pub, frame.raw),
                                  (self.labelled_pub, frame.labelled),
                                  (self.depth_pub, frame.depth)):
@@ -445,7 +469,8 @@ class SimBridge(WorldNode):
                              f'another {names.SIM_BRIDGE} for {domain}')
         pace = Pace(world.arm.now_s) if self._settings.lockstep else None
         world.gate, world.skills = self._side.attach(
-            domain, world.arm, world.camera, world.camera.image_age_s, pace=pace)
+            domain, world.arm, world.camera, world.camera.image_age_s, pace=pace,
+            camera_frame=world.camera_info().frame_id)
         if pace is not None:
             world.arm.until_s = pace.until_s
         with self._attaching:
@@ -493,12 +518,46 @@ class SimBridge(WorldNode):
         """Reset a world whose arm others move, and which shows itself by its live pictures."""
         assert self._hardware is not None
         self._episode = None
+        if isinstance(world, PracticeTable):  # nobody puts things onto a simulated table
+            spec = replace(spec, problem=world.with_start(spec.problem))
         world.reset(spec)
         self._episode = _Episode(world, spec, domain)
         stamp_ns = self.now_ns()
         self._history.append(Moment(stamp_ns, spec.id, world.state(), ''))
         self._hardware.wait_for_picture(stamp_ns, self._settings.reset_timeout_s)
         return lambda: None
+
+    def carry_on(self, request: ResetWorld.Request,
+                 ) -> tuple[LoadProblem.Request, Callable[[], None]]:
+        """Begin an episode with all things where they are; contract in the base class."""
+        episode = self._episode
+        if episode is None or self._problem is None:
+            raise WorldError('there is nothing in this world yet: start it with a problem '
+                             '(problem:=SPLIT/NAME), or call ~/load_problem first')
+        if request.domain and domain_reference(request.domain) != self._problem.domain:
+            raise InputError(f'this world is of domain {self._problem.domain}, not '
+                             f'{request.domain}')
+        domain, read = messages.read_problem(self._problem)
+        if request.problem_pddl:
+            _, wanted = messages.read_problem(request)
+            if unknown := sorted(set(wanted.objects) - set(read.objects)):
+                raise InputError(f'there is no {", ".join(unknown)} in this world; there are '
+                                 f'{", ".join(read.objects)}')
+        if self._side is not None and isinstance(episode.world, ContinuedWorld):
+            self._side.reset(request.episode_id, episode.world.carry_on)
+        self._episode = episode = _Episode(episode.world, replace(
+            episode.spec, id=request.episode_id, failure_probability=0.0, pictured_goal=False,
+            privileged=Privileged.NONE), domain)
+        self._shown_goal = None
+        problem = LoadProblem.Request(
+            episode_id=request.episode_id, domain=self._problem.domain,
+            problem=self._problem.problem, domain_pddl=self._problem.domain_pddl,
+            problem_pddl=self._problem.problem_pddl, seed=self._problem.seed)
+        scene = episode.scene()
+
+        def show() -> None:
+            self._show(episode.world, *scene)
+        return problem, show
 
     def shown(self) -> Shown:
         """What the world's observations show; contract in the base class."""
@@ -517,7 +576,7 @@ class SimBridge(WorldNode):
             goal = None if self._shown_goal is None else self._shown_goal[0]
             if goal is not None and goal.image is not None:
                 self._goal_pub.publish(
-                    MESSAGES.image_to_msg(goal.image, stamp_ns, goal.frame_id))
+                    MESSAGES.image_to_msg(goal.image, stamp_ns, self.frames.named(goal.frame_id)))
             response.labelled = draws_labels(episode.world)
             seen = self._history.at(0, stamp_ns).seen
             response.has_view = seen.visible_objects is not None or bool(seen.text)

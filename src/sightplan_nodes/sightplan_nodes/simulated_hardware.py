@@ -6,6 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -228,13 +229,16 @@ class SimulatedHardware:
     def _measure(self) -> None:
         while not self._closing.wait(1.0 / JOINTS_HZ):
             try:
-                self._side.publish_joints(self._world.arm.state())
+                state = self._world.arm.state()
+                if not self.driven:  # its own time stands still between motions
+                    state = replace(state, stamp_s=1e-9 * self._now_ns())
+                self._side.publish_joints(state)
             except WorldError:  # the simulator was closed
                 return
 
     def _film(self) -> None:
         world, node = self._world, self._node
-        frame_id = MESSAGES.camera_info_to_msg(world.camera_info()).header.frame_id
+        frame_id = node.frames.named(world.camera_info().frame_id)
         with world.camera_process() as live:
             sensor = threading.Thread(target=self._send, args=(live,), name='sensor', daemon=True)
             sensor.start()

@@ -52,15 +52,17 @@ class _Stop:
         self.requested = False
         self.number = 0
         self.spinning = False
+        self.node: Node | None = None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if not self.requested:
-            limit = threading.Timer(CLOSING_LIMIT_S, _end_now)
-            limit.daemon = True
-            limit.start()
+        if self.requested:
+            return
+        limit = threading.Timer(CLOSING_LIMIT_S, _end_now)
+        limit.daemon = True
+        limit.start()
         self.requested = True
         self.number = number
-        if not self.spinning:  # still constructing, which may take long: model weights
+        if not self.spinning or getattr(self.node, 'loading', False):  # that may take long
             raise KeyboardInterrupt
 
 
@@ -102,7 +104,8 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
 
     Args:
         make_node: the node's class. With an attribute ``exit_code`` it stops by itself as soon
-            as that is not None. A method ``close`` is called once before the ROS context goes
+            as that is not None. While its attribute ``loading`` is true, a signal interrupts what
+            it does. A method ``close`` is called once before the ROS context goes
             down, in a thread, while the executor still spins; the attribute ``stop_signal`` is
             then SIGINT (somebody wants to stop), SIGTERM (the graph is going down, or its
             launcher is gone), or 0.
@@ -128,7 +131,7 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
                    signal_handler_options=SignalHandlerOptions.NO)
         executor = SingleThreadedExecutor()
         _wake_on_signal(executor.wake)
-        node = make_node()
+        node = stop.node = make_node()
         executor.add_node(node)
         status = NodeStatus(node)
         added = [status, *_keep_alive(node, status)]

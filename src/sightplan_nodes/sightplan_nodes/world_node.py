@@ -29,6 +29,7 @@ from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import dropping, error_text, fill_error, guarded
+from sightplan_nodes.frames import Frames
 from sightplan_nodes.goals import RESULT_KEPT_S, OneGoal
 from sightplan_nodes.work import Worker
 
@@ -51,6 +52,7 @@ class WorldNode(Node):
         group: reentrant callback group of what is served.
         worker: the thread.
         by_agent: whether the agent asked for the world that is built, or was built last.
+        frames: publishes transforms.
         image_pub, labelled_pub, info_pub, depth_pub: publishers of the camera.
     """
 
@@ -58,6 +60,7 @@ class WorldNode(Node):
         super().__init__(name, **node_arguments)
         self.group = ReentrantCallbackGroup()
         self.worker = Worker(self, f'{name} world')
+        self.frames = Frames(self)
         self.image_pub = self.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
         self.labelled_pub = self.create_publisher(Image, names.CAMERA_LABELLED, qos.SENSOR)
         self.info_pub = self.create_publisher(CameraInfo, names.CAMERA_INFO, qos.SENSOR)
@@ -138,6 +141,22 @@ class WorldNode(Node):
         """
 
     @abstractmethod
+    def carry_on(self, request: ResetWorld.Request,
+                 ) -> tuple[LoadProblem.Request, Callable[[], None]]:
+        """Begin an episode in the world as it stands, in the worker's thread.
+
+        Args:
+            request: of the episode; with an empty ``domain``: about what the world was built for.
+
+        Returns:
+            what the episode is about, as ``keep`` keeps it, and what shows the world, in the
+            executor's thread.
+
+        Raises:
+            WorldError: nothing was built, and the request names no domain.
+        """
+
+    @abstractmethod
     def act(self, action: Action) -> Callable[[], tuple[Feedback, int]]:
         """Carry out an action, in the worker's thread.
 
@@ -205,7 +224,7 @@ class WorldNode(Node):
     async def _reset(self, request: ResetWorld.Request,
                      response: ResetWorld.Response) -> ResetWorld.Response:
         return await self._in_time(f'the reset for {request.episode_id!r}', response,
-                                   lambda: self._begin(request.episode_id, response))
+                                   lambda: self._begin(request, response))
 
     async def _in_time(self, what: str, response: Any,
                        work: Callable[[], Callable[[], None]]) -> Any:
@@ -236,19 +255,26 @@ class WorldNode(Node):
         self._built = True
         return show
 
-    def _begin(self, episode_id: str, response: ResetWorld.Response) -> Callable[[], None]:
+    def _begin(self, request: ResetWorld.Request, response: ResetWorld.Response,
+               ) -> Callable[[], None]:
         """Begin an episode, in the worker's thread.
 
         Raises:
-            WorldError: no problem was loaded for it.
+            WorldError: no problem was loaded for it; see also ``carry_on``.
         """
-        problem = self._problem
-        if problem is None or problem.episode_id != episode_id:
-            raise WorldError(f'no problem was loaded for episode {episode_id!r}; call '
-                             '~/load_problem first')
-        as_built, self._built = self._built and self.is_untouched(), False
-        self.by_agent = not as_built
-        show = None if as_built else self.build(problem)
+        show: Callable[[], None] | None
+        if request.as_it_stands:
+            self._built = self.by_agent = False
+            self._problem, show = self.carry_on(request)
+            _fill_objects(response, self._problem)
+        else:
+            problem = self._problem
+            if problem is None or problem.episode_id != request.episode_id:
+                raise WorldError(f'no problem was loaded for episode {request.episode_id!r}; call '
+                                 '~/load_problem first')
+            as_built, self._built = self._built and self.is_untouched(), False
+            self.by_agent = not as_built
+            show = None if as_built else self.build(problem)
         fill = self.begin()
 
         def show_and_fill() -> None:
@@ -315,3 +341,10 @@ class WorldNode(Node):
             result.message = messages.text(feedback.message)
             result.stamp = MESSAGES.time_to_msg(stamp_ns)
         return fill
+
+
+def _fill_objects(response: ResetWorld.Response, problem: LoadProblem.Request) -> None:
+    """Write what a world was built for into a response: its objects, and facts of no secret."""
+    domain, read = messages.read_problem(problem)
+    response.domain, response.domain_pddl = problem.domain, problem.domain_pddl
+    response.problem_pddl = domain.write_problem(read.for_agent(pictured_goal=True))

@@ -313,6 +313,46 @@ def test_the_world_is_built_once_per_episode() -> None:
         assert b.world.built == 2, 'begun once more without being loaded once more'
 
 
+def test_a_goal_of_ones_own_is_reached_from_where_things_stand() -> None:
+    """Nothing is built for it, objects are those of the world, and no fact about them is told."""
+    with bench() as b:
+        b.listener.give()
+        for goal in ('(on g b)', '(and (on b g) (clear b))', 'clear g'):
+            before = b.world.state()
+            result = b.listener.run(RunEpisode.Goal(as_it_stands=True, goal=goal, method='ground'),
+                                    120.0)
+            assert (result.error_msg, result.stop_reason) == ('', 'plan_done'), goal
+            wanted = load_domain('blocksworld').problem_of(goal, b.world.problem.objects)
+            assert wanted.goal_met(b.world.state()) and not wanted.goal_met(before), goal
+        assert b.world.built == 1
+        started = next(m for m in b.listener.messages if isinstance(m, msg.EpisodeEvent))
+        assert not load_domain('blocksworld').parse_problem(started.problem_pddl, 'told').init
+
+
+@pytest.mark.parametrize(('given', 'said'), [
+    ({}, 'the episode has no goal: give goal, such as'),
+    ({'goal': '(onn g b)'}, 'unknown predicate "onn"'),
+    ({'goal': '(on g x)'}, 'unknown object "x"'),
+    ({'goal': '(on r g)', 'domain': 'blocksworld', 'objects': ['r:block', 'g:block']},
+     'there is no r in this world; there are g, b'),
+    ({'goal': '(on g b)', 'objects': ['g', 'b:block']}, "objects: 'g' must have the form"),
+    ({'goal': '(on g b)', 'domain': 'sliding'}, 'the world is of domain blocksworld'),
+    ({'instruction': 'stack them', 'method': 'belief'}, 'method belief reads no instructions')])
+def test_a_goal_that_cannot_be_meant_is_refused_by_name(given: dict[str, object], said: str,
+                                                        ) -> None:
+    with bench() as b:
+        b.listener.give()
+        result = b.listener.run(RunEpisode.Goal(as_it_stands=True, **given), 120.0)
+        assert said in result.error_msg and result.error_code
+        assert not result.steps
+
+
+def test_a_world_in_which_nothing_is_yet_says_so() -> None:
+    with bench() as b:
+        result = b.listener.run(RunEpisode.Goal(as_it_stands=True, goal='(on g b)'), 120.0)
+        assert 'there is nothing in this world yet' in result.error_msg
+
+
 @pytest.mark.parametrize('method', ['ground', 'action'])
 def test_a_picture_of_the_camera_is_named_by_topic_and_stamp_and_not_sent(method: str) -> None:
     with bench() as b:

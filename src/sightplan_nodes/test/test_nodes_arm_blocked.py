@@ -80,7 +80,9 @@ class HardwareArm(RosArm):
     def _measured(self) -> None:
         state = self.sim.state()
         ArmSide.publish_joints(
-            SimpleNamespace(robot=ROBOT, joints_pub=SimpleNamespace(publish=self._take)),
+            SimpleNamespace(robot=ROBOT, joints_pub=SimpleNamespace(publish=self._take),
+                            _node=SimpleNamespace(frames=SimpleNamespace(named=str)),
+                            _show_links=lambda state, positions: None),
             dataclasses.replace(state, velocities=self.reported(state.velocities)))
 
     def _keep(self) -> None:

@@ -122,7 +122,8 @@ def test_the_worlds_are_the_same_but_for_what_is_listed() -> None:
     assert {part: sim_qos[part] for part in shared} == {part: arm_qos[part] for part in shared}
 
     assert {what for _, what, _ in sim - symbolic} == {
-        private(names.SIM_BRIDGE, what) for what in arm_interface(names.SIM_BRIDGE)}
+        private(names.SIM_BRIDGE, what)
+        for what in (*arm_interface(names.SIM_BRIDGE), names.ROBOT_DESCRIPTION)}
     assert symbolic <= sim
     check_names(arm)
 

@@ -19,7 +19,9 @@ from std_srvs.srv import Trigger
 from nodes_testing import LIMIT_S, eventually, parameters, spinning
 from sightplan.model import InputError
 from sightplan.records.bag import BagWriter, MessageTypes, Qos
-from sightplan.records.bag_reading import Bag, BagMessage
+from sightplan.records.bag_reading import Bag, BagMessage, open_bag
+from sightplan.records.bag_schedule import played_names
+from sightplan.records.messages import message_types
 from sightplan_nodes import qos
 from sightplan_nodes.bag_player import BagPlayer
 from sightplan_nodes.calls import ServiceCaller
@@ -235,6 +237,22 @@ def test_namespace_and_remapping_apply(bag: Path) -> None:
         eventually(lambda: len(got) == COUNT, 'the whole bag')
     assert got == list(range(COUNT))
     assert listener.got['count'] == []
+
+
+@pytest.mark.parametrize(('space', 'names'), [
+    ('', ['arm_1/agent/step', '/clock', 'tf']), ('arm_1', ['agent/step', '/clock', 'tf']),
+    ('hall/arm_2', ['agent/step', '/clock', 'tf'])])
+def test_a_bag_of_a_namespace_is_played_there_or_in_another(tmp_path: Path, types: MessageTypes,
+                                                           space: str, names: list[str]) -> None:
+    writer = BagWriter(tmp_path / 'bag')
+    for topic, kind in (('/arm_1/agent/step', 'sightplan_interfaces/msg/Step'),
+                        ('/arm_1/clock' if space else '/clock', 'rosgraph_msgs/msg/Clock'),
+                        ('/tf', 'std_msgs/msg/Int32')):
+        writer.add_topic(topic, message_types().get(kind) if 'sightplan' in kind
+                         else types.get(kind))
+    writer.close()
+    played = played_names(open_bag(writer.folder), space)
+    assert sorted(played.values()) == sorted(names)
 
 
 def test_the_process_ends_with_the_bag(bag: Path) -> None:

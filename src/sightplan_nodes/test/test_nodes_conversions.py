@@ -56,6 +56,8 @@ from sightplan.model import (
     Verdict,
     VisualTask,
 )
+from sightplan.model.planning import MARKS
+from sightplan.model.whereabouts import Whereabouts
 from sightplan.queries import answered
 from sightplan.records import messages, topics
 from sightplan_nodes import conversions as c
@@ -191,8 +193,10 @@ def test_proposed(event: Proposed) -> None:
     assert known(back.observation) == known(seen)
 
 
-FORMS = st.builds(ProposalForm, st.sampled_from(['list', 'json']),
-                  st.sampled_from(['repaired', 'braces']), st.integers(0, 1 << 16))
+FORMS = st.builds(ProposalForm, st.sampled_from(['list', 'json', 'none']),
+                  st.sampled_from(['repaired', 'braces']), st.integers(0, 1 << 16), st.booleans(),
+                  st.sampled_from(MARKS), st.booleans(), st.booleans(),
+                  st.sampled_from(['', 'start']))
 
 
 @given(st.lists(PAST_STEPS, max_size=3), NAMES, st.booleans(), FORMS)
@@ -206,7 +210,7 @@ def test_visual_task(history: list[PastStep], prompt: str, stops: bool,
 
 
 def test_unknown_and_its_probability_can_be_sent() -> None:
-    answer = Answer('Unknown', 0.1, 0.2, 0.7)
+    answer = Answer('Unknown', 0.1, 0.2, 0.7, reason='hidden')
     message = sent(MESSAGES.to_msg(answer))
     assert message.verdict == msg.Answer.UNKNOWN
     assert messages.from_msg(Answer, message) == answer
@@ -452,7 +456,7 @@ def test_numbers_of_another_version_are_named() -> None:
 
 @pytest.mark.parametrize(('name', 'values'), [
     ('Answer', Verdict), ('AnswerArray', AskPurpose), ('Step', FeedbackStatus),
-    ('PlanStamped', PlanningStatus), ('Proposal', ProposalStatus)])
+    ('PlanStamped', PlanningStatus), ('Proposal', ProposalStatus), ('Located', Whereabouts)])
 def test_every_enumeration_value_has_the_number_of_the_interface(name: str, values: type,
                                                                  ) -> None:
     table = messages.numbers(values)

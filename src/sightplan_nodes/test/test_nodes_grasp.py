@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import math
 import os
@@ -33,6 +34,8 @@ from sightplan.model import (
 )
 from sightplan_arm import command
 from sightplan_arm.geometry import inverse, transform
+from sightplan_arm.skills.motions import MotionSequence
+from sightplan_arm.skills.report import Stopwatch
 from sightplan_nodes import arm_side, calls, grasp, names, qos
 from sightplan_nodes.arm_bridge import ArmBridge
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
@@ -66,6 +69,9 @@ class Client:
 
     def stop(self) -> None:
         assert self._stop(Trigger.Request(), LIMIT_S).success
+
+    def clear_view(self) -> GraspAt.Result:
+        return self._grasp.checked(GraspAt.Goal(clear_view=True), LIMIT_S)
 
     def grasp(self, region: Region | None = None, label: str = 'block') -> GraspAt.Result:
         return self._grasp.checked(GraspAt.Goal(
@@ -209,15 +215,53 @@ def test_while_an_agent_is_there_nothing_is_grasped(table) -> None:
             client.grasp(on(bridge)[1])
 
 
-@pytest.mark.parametrize(('chance', 'refused'), [
-    (0.5, True), (0.89, True), (0.9, False), (math.nan, False), (0.0, False)])
-def test_the_action_takes_nothing_that_a_model_was_not_sure_of(chance, refused) -> None:
+@pytest.mark.parametrize(('chance', 'present', 'refused'), [
+    (0.5, 0.99, 'at this place is 0.5, and 0.9'), (0.89, math.nan, 'at this place is 0.89'),
+    (0.95, 0.89, 'that it exists is 0.89, and 0.9'), (0.9, 0.9, ''), (math.nan, math.nan, ''),
+    (0.0, 0.0, '')])
+def test_the_action_takes_nothing_that_a_model_was_not_sure_of(chance, present, refused) -> None:
     """Whoever asks: the rule does not depend on the command."""
-    goal = GraspAt.Goal(region=msg.Region(form=msg.Region.POINT, x=[0.5], y=[0.5],
-                                          probability=chance))
-    with (pytest.raises(InputError, match='0.9 is needed') if refused
-          else contextlib.nullcontext()):
-        assert arm_side._region_of(goal).points == ((0.5, 0.5),)
+    why = arm_side._too_improbable(GraspAt.Goal(region=msg.Region(
+        form=msg.Region.POINT, x=[0.5], y=[0.5], probability=chance), present=present))
+    assert refused in why and bool(why) is bool(refused)
+
+
+def test_a_place_that_is_too_improbable_is_not_found_and_nothing_moves(table) -> None:
+    with table() as (bridge, client):
+        client.load()
+        name, region = on(bridge)
+        before = topmost(bridge)[1]
+        result = client.grasp(dataclasses.replace(region, probability=0.8))
+        assert result.cause == 'not_found' and '0.9 is needed' in result.message
+        assert topmost(bridge)[1] == pytest.approx(before, abs=1e-3)
+        cleared = client.clear_view()
+        assert (cleared.cause, cleared.moved) == ('done', False)
+        assert client.grasp(region).cause == 'done'
+        for refused in (client.grasp(dataclasses.replace(region, probability=0.8)),
+                        client.clear_view()):
+            assert refused.cause == 'occupied', 'the hand is full, whatever else there is'
+        assert arm_world(bridge).arm.poses().blocks[name][2] > before[2] + 0.1
+
+
+def test_an_arm_in_the_view_of_the_camera_moves_out_of_it(table) -> None:
+    with table() as (bridge, client):
+        client.load()
+        world, skills = arm_world(bridge), bridge._side._pointing
+        assert skills.is_parked()
+        motions = MotionSequence(skills._paths, world.robot.arm.park)
+        motions.joints('test', 'into the view', world.robot.arm.ready)
+        with world.gate.skill('test'):
+            skills._follow(motions.take(), Stopwatch(world.arm.now_s))
+        assert not skills.is_parked()
+        result = client.clear_view()
+        assert (result.cause, result.moved) == ('done', True)
+        assert skills.is_parked()
+
+
+def test_to_clear_the_view_names_no_place(table) -> None:
+    with table() as (_, client), pytest.raises(InputError, match='leave the region out'):
+        client._grasp.checked(GraspAt.Goal(clear_view=True, region=msg.Region(
+            form=msg.Region.POINT, x=[0.5], y=[0.5])), LIMIT_S)
 
 
 def test_points_without_a_form_are_no_wish_to_put_back(table) -> None:
@@ -257,21 +301,37 @@ class Graph:
         from rclpy.action import ActionServer
         self.grounder, self.world = Node(names.GROUNDER), Node(world)
         self.located = msg.Located(
-            target='the mug', probability=0.9, sure=True,
+            target='the mug', probability=0.9, sure=True, present=0.95,
             regions=[MESSAGES.region_to_msg(Region(Form.POINT, ((0.25, 0.75),)))])
+        self.hidden = False
+        """Whether the arm stands before the thing, which is not seen until it moves away."""
+        self.occupied = False
         self.goals: list[GraspAt.Goal] = []
+        self.cleared = 0
         self.asked: list[Locate.Request] = []
         self.grounder.create_service(Locate, names.LOCATE, self._locate)
         ActionServer(self.world, GraspAt, names.GRASP_AT, self._grasp)
 
     def _locate(self, request: Locate.Request, response: Locate.Response) -> Locate.Response:
         self.asked.append(request)
-        response.found = [self.located]
+        nothing = msg.Located(probability=0.97, present=0.03, sure=True)
+        if request.form == msg.Region.BOX:
+            self.located.regions = [MESSAGES.region_to_msg(Region(
+                Form.BOX, ((0.2, 0.7), (0.3, 0.8))))]
+        response.found = [
+            self.located if target in ('the mug', 'the rim of the bowl') and not self.hidden
+            else nothing for target in request.targets]
         return response
 
     def _grasp(self, handle) -> GraspAt.Result:
-        self.goals.append(handle.request)
         handle.succeed()
+        if handle.request.clear_view:
+            self.cleared += 1
+            if self.occupied:
+                return GraspAt.Result(cause='occupied', message='the hand is full')
+            moved, self.hidden = self.hidden, False
+            return GraspAt.Result(cause='done', moved=moved)
+        self.goals.append(handle.request)
         return GraspAt.Result(cause='done', message='')
 
     def ask(self, request: Request) -> dict:
@@ -284,30 +344,65 @@ def test_what_is_named_is_located_and_grasped_there() -> None:
     graph = Graph()
     answer = graph.ask(Request('the mug'))
     assert answer == {'probability': 0.9, 'world': WORLD, 'cause': 'done', 'message': '',
+                      'whereabouts': 'here',
                       'region': {'form': 'point', 'points': [[0.25, 0.75]], 'probability': 0.9}}
     assert graph.asked[0].targets == ['the mug'] and graph.asked[0].accept == 0.9
     assert graph.goals[0].label == 'the mug' and not graph.goals[0].part
     assert graph.asked[0].mark == '', 'a whole thing is checked by its outline'
     assert list(graph.goals[0].region.x) == [0.25] and graph.goals[0].region.probability == 0.9
+    assert graph.goals[0].present == 0.95 and graph.cleared == 0
 
 
-@pytest.mark.parametrize(('changes', 'words'), [
-    ({'probability': 0.89}, 'not sure where the mug is'),
-    ({'regions': []}, 'the mug was not found: not there'),
-    ({'regions': [], 'sure': False, 'doubt': 'the probability is below 0.9'},
-     'not there; the probability is below 0.9'),
+@pytest.mark.parametrize(('changes', 'cause', 'words'), [
+    ({'probability': 0.89}, 'abstained', 'not sure where the mug is'),
+    ({'present': 0.89}, 'abstained', 'that it exists is below 0.9'),
+    ({'regions': []}, 'not_found', 'there is no mug (P = 0.90)'),
+    ({'regions': [], 'sure': False, 'doubt': 'the probability is below 0.9'}, 'not_found',
+     'there is no mug'),
     ({'regions': [], 'sure': False, 'doubt': "cannot tell: the model does not know 'mug'"},
-     "was not found: cannot tell: the model does not know 'mug'"),
-    ({'unread': 'no numbers'}, 'no numbers'),
-    ({'sure': False, 'doubt': 'no check confirmed that it is there'}, 'no check confirmed'),
-    ({'probability': math.nan}, 'not sure where')])
-def test_what_is_not_sure_is_not_grasped(changes, words) -> None:
+     'abstained', "whether there is a mug: the model does not know 'mug'"),
+    ({'unread': 'no numbers'}, 'abstained', 'no numbers'),
+    ({'sure': False, 'doubt': 'no check confirmed that it is there'}, 'abstained',
+     'no check confirmed'),
+    ({'probability': math.nan}, 'abstained', 'not sure where')])
+def test_what_is_not_sure_is_not_grasped(changes, cause, words) -> None:
     graph = Graph()
     for name, value in changes.items():
         setattr(graph.located, name, value)
     answer = graph.ask(Request('the mug'))
-    assert answer['cause'] == 'abstained' and words in answer['message']
+    assert answer['cause'] == cause and words in answer['message']
     assert graph.goals == []
+
+
+def test_what_the_arm_hid_is_looked_for_again_once_it_is_out_of_the_view() -> None:
+    graph = Graph()
+    graph.hidden = True
+    assert graph.ask(Request('the mug'))['cause'] == 'done'
+    assert graph.cleared == 1 and len(graph.goals) == 1
+
+
+def test_nobody_looks_again_where_nothing_moved() -> None:
+    graph = Graph()
+    answer = graph.ask(Request('the kettle'))
+    assert (answer['cause'], answer['whereabouts']) == ('not_found', 'not here')
+    asked = [list(request.targets) for request in graph.asked]
+    assert asked == [['the kettle'], ['the teapot', 'the jug']] and graph.cleared == 1
+
+
+def test_a_full_hand_is_told_before_what_is_not_found() -> None:
+    graph = Graph()
+    graph.occupied = True
+    answer = graph.ask(Request('the kettle'))
+    assert (answer['cause'], answer['message']) == ('occupied', 'the hand is full')
+    assert graph.goals == [] and 'like' not in answer
+
+
+def test_what_is_like_an_absent_thing_is_named_with_its_place() -> None:
+    graph = Graph()
+    answer = graph.ask(Request('the cup'))
+    assert (answer['cause'], graph.goals) == ('not_found', [])
+    assert 'what is like it: a mug' in answer['message']
+    assert answer['like'][0]['target'] == 'the mug'
 
 
 def test_a_place_a_trace_and_putting_back_need_no_grounder() -> None:
@@ -352,19 +447,24 @@ def test_requests_that_make_no_sense_are_refused(data) -> None:
     (['mug', '--at', '0.41,0.63'], {'points': [(0.41, 0.63)]}),
     (['mug', '--trace', '0.1,0.2', '0.3,0.4', '--no-part'],
      {'points': [(0.1, 0.2), (0.3, 0.4)], 'part': False}),
-    (['--put-back'], {'put_back': True, 'points': []})])
+    (['--put-back'], {'put_back': True, 'points': []}),
+    (['mug', '--namespace', 'left', '-r', 'a:=b', '-r', 'c:=d'],
+     {'place': {'namespace': 'left', 'remap': 'a:=b c:=d'}})])
 def test_the_command_asks_the_graph(monkeypatch, capsys, arguments, wanted) -> None:
     asked = []
     monkeypatch.setattr(command, '_ask_graph', lambda request: asked.append(request) or {
-        'cause': 'done', 'message': '', 'probability': 0.91})
+        'cause': 'done', 'message': '', 'probability': 0.91, 'world': WORLD})
     assert main(['arm', 'grasp', *arguments]) == 0
     assert {key: asked[0][key] for key in wanted} == wanted
     assert 'done (P = 0.91)' in capsys.readouterr().out
-    read_request(json.loads(json.dumps(asked[0])))  # and the client reads it
+    read_request({name: value for name, value in json.loads(json.dumps(asked[0])).items()
+                  if name != 'place'})  # and the client reads it
 
 
 @pytest.mark.parametrize(('answer', 'words'), [
     ({'cause': 'no_grasp', 'message': 'too wide'}, 'no_grasp: too wide'),
+    ({'cause': 'not_found', 'message': 'there is no mug (P = 0.97)', 'probability': 0.97},
+     'not_found: there is no mug (P = 0.97)\n'),
     ({'error': 'nobody is there', 'code': 3}, 'error: nobody is there')])
 def test_what_was_not_lifted_is_a_failure(monkeypatch, capsys, answer, words) -> None:
     monkeypatch.setattr(command, '_ask_graph', lambda request: answer)

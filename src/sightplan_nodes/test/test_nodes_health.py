@@ -50,6 +50,17 @@ def test_our_nodes_offer_what_is_asked_of_them(kind):
     assert found.healthy, found
 
 
+def test_what_a_node_offers_is_looked_for_under_its_other_name():
+    place = {'namespace': 'left', 'remap': 'symbolic_planner/plan:=/planned'}
+    node = SymbolicPlannerNode(namespace='/left', cli_args=[
+        '--ros-args', '-r', '/left/symbolic_planner/plan:=/planned'])
+    with spinning(node):
+        (found,) = health.check(['symbolic_planner'], LIMIT_S, place=place)
+        (missing,) = health.check(['symbolic_planner'], 1.0, place={'namespace': 'left'})
+    assert found.healthy and not missing.healthy
+    assert '/left/symbolic_planner/plan' in missing.reason
+
+
 def test_a_node_without_its_service_is_not_healthy():
     with spinning(Node(names.AGENT)):
         found = one(names.AGENT, 1.0)
@@ -73,6 +84,8 @@ def test_a_lifecycle_node_is_healthy_while_it_is_active():
 def test_namespaces_are_told_apart():
     with spinning(Node('camera', namespace='hardware')):
         assert one('/hardware/camera').healthy
+        (there,) = health.check(['camera'], LIMIT_S, place={'namespace': 'hardware'})
+        assert (there.node, there.healthy) == ('/hardware/camera', True)
         assert not one('camera', 0.3).healthy
 
 

@@ -61,8 +61,8 @@ from sightplan_nodes.grounder import GrounderNode
 IMAGE = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
 MUG, PAN = Region(Form.POINT, ((0.25, 0.5),), 'mug'), Region(Form.POINT, ((0.625, 0.75),))
 PLACES = {
-    'the mug': LocateReply((MUG,), 'at (0.25, 0.5)', 0.95, named=0.9),
-    'the pan': LocateReply((PAN, MUG), 'there', 0.4, named=0.9),
+    'the mug': LocateReply((MUG,), 'at (0.25, 0.5)', 0.95, exists=1.0),
+    'the pan': LocateReply((PAN, MUG), 'there', 0.4, exists=1.0),
     'the cat': LocateReply((), 'no cat'),
     'nonsense': LocateReply((), 'x = 640', unread='640 is not within 0 and 1'),
 }
@@ -159,13 +159,17 @@ def test_places_of_all_targets_in_order(made: Callable) -> None:
     assert reply.error_code == 0, reply.error_msg
     targets = [Target(text) for text in PLACES]
     assert query_messages.found_from_response(reply, targets) == [
-        Found(targets[0], (MUG,), 0.95, True, '', 'at (0.25, 0.5)', 1, 0, 'fake-1'),
+        Found(targets[0], (MUG,), 0.95, True, '', 'at (0.25, 0.5)', 1, 0, 'fake-1',
+              present=1.0),
         Found(targets[1], (PAN, MUG), 0.4, False, '', 'there', 1, 0, 'fake-1',
-              'the probability is below 0.95'),
+              'the probability is below 0.95', present=1.0),
         Found(targets[2], (), None, False, '', 'no cat', 1, 0, 'fake-1',
               'the model offers no probability'),
         Found(targets[3], (), None, False, '640 is not within 0 and 1', 'x = 640', 1, 0,
               'fake-1')]
+    assert [one.whereabouts for one in reply.found] == [
+        msg.Located.HERE, msg.Located.HERE, msg.Located.NOT_HERE, msg.Located.CANNOT_TELL]
+    assert reply.found[3].reason
     mug, pan = reply.found[0].regions[0], reply.found[1].regions[0]
     assert (mug.form, list(mug.x), list(mug.y)) == (msg.Region.POINT, [0.25], [0.5])
     assert (pan.form, list(pan.x), list(pan.y)) == (msg.Region.POINT, [0.625], [0.75])

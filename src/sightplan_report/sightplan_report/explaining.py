@@ -311,7 +311,8 @@ class _Reader:
         if event.purpose is AskPurpose.PICTURED_GOAL:  # it is about another picture
             before = after = None
         return Batch(moment.batch, f'{ABOUT[event.purpose]}{of}', event.observation.image_id,
-                     event.seconds, event.model, rows_of(moment.judged, matters, before, after))
+                     event.seconds, event.model, rows_of(
+                         moment.judged, matters, before, after, self._timeline.has_truth))
 
     def _preconditions(self, action: Action | None) -> tuple[Literal, ...]:
         if action is None or self._model is None:

@@ -74,7 +74,7 @@ class AskedAbout:
         before: P(atom) before the batch; None: no number was believed.
         after: likewise after it.
         matters: what it matters for: ``precondition``, ``goal``, ``plan``; '' for nothing known.
-        reply: what the model wrote, where that is more than the answer.
+        reply: what the model wrote, where that is more than the answer, or why it cannot tell.
         truth: whether the atom is true; None where that is not known, or kept apart.
         at_most: whether ``p_yes`` is only the most that it may be.
     """
@@ -91,6 +91,12 @@ class AskedAbout:
     reply: str = ''
     truth: bool | None = None
     at_most: bool = False
+
+    @property
+    def said(self) -> str:
+        """The answer in words: yes, no, could not be read, or cannot tell."""
+        return {'unparsed': 'could not be read', 'unknown': 'cannot tell'}.get(
+            self.answer, self.answer)
 
     @property
     def goal(self) -> bool:
@@ -132,11 +138,12 @@ def rows_of(answers: Iterable[JudgedAnswer], matters: Mapping[Atom, str],
     for judged in answers:
         atom, answer = judged.question.atom, judged.answer
         text = answer.text.strip()
-        plain = text.strip('.').lower() in ('', 'yes', 'no')
+        if text.strip('.').lower() in ('', 'yes', 'no', 'unknown'):
+            text = answer.reason
         rows.append(AskedAbout(
             judged.place, judged.question.text, str(atom), answer.verdict.value, answer.p_yes,
             judged.expected, believed(before, atom), believed(after, atom),
-            matters.get(atom, ''), '' if plain else text, judged.truth if truth else None,
+            matters.get(atom, ''), text, judged.truth if truth else None,
             answer.at_most))
     return tuple(rows)
 

@@ -115,14 +115,15 @@ def _asked(step: StepExplained, every: bool) -> Iterator[str]:
 
 
 def _row(row: AskedAbout) -> str:
-    answer = 'could not be read' if row.answer == 'unparsed' else row.answer
     p_yes = '' if row.p_yes is None else (
         f', P(yes) {"≤ " if row.at_most else ""}{row.p_yes:.2f}')
     moved = ('' if row.after is None else
              f'; {row.atom}: {_number(row.before)} → {_number(row.after)}')
     expected = (f' (expected {"yes" if row.expected else "no"})' if row.surprising else '')
     matters = f' [{row.matters}]' if row.matters else ''
-    return f'{row.question or row.atom} {answer}{p_yes}{expected}{moved}{matters}'
+    wrong = '' if row.truth is None or not row.wrong else (
+        f' ✗ in truth {"yes" if row.truth else "no"}')
+    return f'{row.question or row.atom} {row.said}{wrong}{p_yes}{expected}{moved}{matters}'
 
 
 def _truth(truth: TruthExplained) -> Iterator[str]:

@@ -38,6 +38,8 @@ _STOPS = {
     StopReason.EMPTY_PLAN: 'the model proposed a plan without actions, which counts as done',
     StopReason.GAVE_UP: 'it gave up',
     StopReason.CANCELLED: 'it was cancelled from outside',
+    StopReason.DRY_RUN: 'it was a dry run: the motions of the first action were planned and '
+                        'checked, and none was sent',
     StopReason.ERROR: 'an error of the machinery ended it, which says nothing about the method',
 }
 _ERRORS = {

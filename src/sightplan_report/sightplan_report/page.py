@@ -19,21 +19,24 @@ from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
 from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan.runs.suite_rules import SAMPLES
-from sightplan_report import episode_page
+from sightplan_report import episode_page, sample_page, sample_pages
+from sightplan_report.chosen import Chosen, all_lines
 from sightplan_report.figures import Figure, figures, group_labels, of_suites
 from sightplan_report.grouping import grouped
 from sightplan_report.html import NONE, jpeg_uri, render, seconds, words
 from sightplan_report.labels import disambiguated
 from sightplan_report.lines import EPISODE, SAMPLE
-from sightplan_report.results import Group, Line, Results, RunResults, cause_of, split_of, total
+from sightplan_report.results import Results, cause_of, split_of, total
+from sightplan_report.sample_page import SamplesOfRuns
+from sightplan_report.sample_pages import SamplePages
 from sightplan_report.table_cells import Shown, shown
 from sightplan_report.tables import Table
 from sightplan_report.tables.common import group_cells
 
 FAILED, ALL, NO_PAGES = 'failed', 'all', 'none'
-MOST, MOST_BYTES, MOST_LISTED = 2, 15_000_000, 3000
+MOST, MOST_SAMPLES, MOST_BYTES, MOST_LISTED = 2, 10, 15_000_000, 3000
 FEW = 20
-"""Largest number of episodes at which every episode gets its own page."""
+"""Largest number of episodes, or of samples, at which each gets a page of its own."""
 _MOST_GALLERY, _MOST_REASONS = 12, 12
 
 
@@ -43,16 +46,19 @@ class Settings:
 
     Attributes:
         title: of the page.
-        episodes: which episodes get a page of their own: ``failed`` (failures of each cause, and
-            one that was solved, of each method; all where there are no more than ``FEW``),
-            ``all``, or ``none``.
-        most: failures of each cause and method that get a page.
-        most_bytes: all pages of episodes together, about; what does not fit is left out.
+        episodes: which episodes and samples get a page of their own: ``failed`` (failures of each
+            cause, and some that are right, of each method; all where there are no more than
+            ``FEW``), ``all``, or ``none``.
+        most: failed episodes of each cause and method that get a page.
+        most_samples: wrong samples of each cause, method and split that get a page.
+        most_bytes: all pages of episodes together, and all of samples, about; what does not fit
+            is left out.
     """
 
     title: str = ''
     episodes: str = FAILED
     most: int = MOST
+    most_samples: int = MOST_SAMPLES
     most_bytes: int = MOST_BYTES
 
 
@@ -64,26 +70,15 @@ class Page:
         html: the file.
         episodes: number of episodes that have a page of their own.
         left_out: number of those that were chosen, but did not fit.
+        samples: number of samples that have a page of their own.
+        samples_left_out: number of those that were chosen, but did not fit.
     """
 
     html: str
     episodes: int
     left_out: int
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """An episode that gets a page."""
-
-    group: Group
-    run: RunResults
-    line: Line
-    rank: int = 0
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Unique key of the episode: run folder and id."""
-        return str(self.run.folder), str(self.line['id'])
+    samples: int = 0
+    samples_left_out: int = 0
 
 
 @dataclass
@@ -105,11 +100,12 @@ def build(results: Results, tables: Sequence[Table], settings: Settings | None =
         results: what was read.
         tables: made from it.
         settings: what is shown.
-        progress: is told how many pages of episodes are made, and how many there will be.
+        progress: is told how many pages are made, and how many there will be.
         read: reads the episodes of a bag.
     """
     settings = settings or Settings()
     whole, results = results, results.of_kind(EPISODE)
+    samples = _samples(whole.of_kind(SAMPLE), settings, progress)
     chosen = choose(results, settings.episodes, settings.most)
     episodes = _episodes(results, chosen, settings, progress, read)
     listed, filters, unlisted = _listed(results, episodes.keys)
@@ -117,15 +113,27 @@ def build(results: Results, tables: Sequence[Table], settings: Settings | None =
         'report.html.jinja', script=True, title=settings.title or _title(whole),
         subtitle=_subtitle(whole), warnings=whole.warnings, tiles=_tiles(whole),
         sections=list(_sections(whole, results, tables,
-                                _gallery(results, chosen, episodes.keys))),
+                                _gallery(results, chosen, episodes.keys), samples)),
         episodes=episodes, count=sum(len(run.lines) for run in results.runs), listed=listed,
-        filters=filters, unlisted=unlisted)
-    return Page(html, len(episodes.pages), episodes.left_out)
+        filters=filters, unlisted=unlisted, samples=samples)
+    return Page(html, len(episodes.pages), episodes.left_out, len(samples.pages),
+                samples.left_out)
+
+
+def _samples(results: Results, settings: Settings, progress: Callable[[int, int], None],
+             ) -> SamplePages:
+    """The pages of samples, and their list."""
+    chosen: list[Chosen] = []
+    if settings.episodes != NO_PAGES:
+        chosen = sample_pages.choose(results, *(
+            (len(all_lines(results)),) * 2 if settings.episodes == ALL else
+            (settings.most_samples, FEW)))
+    return sample_pages.make_pages(results, chosen, settings.most_bytes, MOST_LISTED, progress)
 
 
 def one_episode(results: Results, episode: str,
                 read: Callable[[Any], Iterable[RecordedEpisode]] = read_episodes) -> str:
-    """The page of one episode alone.
+    """The page of one episode or sample alone.
 
     Args:
         results: of the run or runs that hold it.
@@ -135,7 +143,7 @@ def one_episode(results: Results, episode: str,
     Raises:
         InputError: no episode, or several, have such an id.
     """
-    every = _all_lines(results)
+    every = all_lines(results)
     found = ([c for c in every if c.line['id'] == episode]
              or [c for c in every if episode in c.line['id']])
     if len(found) != 1:
@@ -147,10 +155,16 @@ def one_episode(results: Results, episode: str,
             run = found[0].run
             remedy = 'choose a run, for example with --only ' + (
                 f'method={run.method}' if len(methods) == len(found) else f'run={run.name}')
-        have = 'episodes have' if len(found) > 1 else 'episode has'
+        what = 'episode' if results.of_kind(EPISODE).runs else 'sample'
+        have = f'{what}s have' if len(found) > 1 else f'{what} has'
         raise InputError(f'--episode {episode}: {len(found) or "no"} {have} this in the id; '
                          f'{remedy}: {", ".join(names[:5])}{more}')
-    return episode_page.page(_view(found[0], 'episode', read))
+    one, = found
+    if one.line.get('kind') == SAMPLE:
+        return sample_page.page_alone(sample_page.view(
+            one.line, one.run.folder, one.run.info, one.run.suite, SamplesOfRuns(),
+            model=one.group.model))
+    return episode_page.page(_view(one, 'episode', read))
 
 
 # ------------------------------------------------------------------------------------ episodes
@@ -164,7 +178,7 @@ def choose(results: Results, which: str = FAILED, most: int = MOST) -> list[Chos
         which: ``failed``, ``all`` or ``none``, see ``Settings``.
         most: failures of each cause and method.
     """
-    every = _all_lines(results)
+    every = all_lines(results)
     if which in (ALL, NO_PAGES):
         return every if which == ALL else []
     telling = [one for one in every if cause_of(one.line) or measures.solved(one.line)]
@@ -178,11 +192,6 @@ def choose(results: Results, which: str = FAILED, most: int = MOST) -> list[Chos
         keys = {one.key for one in chosen}
         chosen += [one for one in every if one.key not in keys]
     return chosen
-
-
-def _all_lines(results: Results) -> list[Chosen]:
-    return [Chosen(group, run, line) for group in results.groups for run in group.runs
-            for line in run.lines]
 
 
 def _spread(shelf: Sequence[Chosen]) -> list[Chosen]:
@@ -224,20 +233,20 @@ def _episodes(results: Results, chosen: Sequence[Chosen], settings: Settings,
         made[one.key] = {'key': key, 'html': html}
     progress(len(chosen), len(chosen))
     # One turns from page to page in the order of the list.
-    found.pages = [made[one.key] for one in _all_lines(results) if one.key in made]
+    found.pages = [made[one.key] for one in all_lines(results) if one.key in made]
     found.keys = {key: page['key'] for key, page in made.items()}
     return found
 
 
 def _strip(episode: episode_page.EpisodeView) -> dict[str, Any] | None:
-    """The first picture of each step of an episode, with the action; None without pictures."""
+    """All steps of an episode, each with its first picture, if any; None without pictures."""
     frames = []
     for step in episode.steps:
         pictures = [block.picture for block in step.blocks
                     if block.picture is not None and block.picture.uri]
-        if pictures:
-            frames.append({'uri': pictures[0].uri, 'step': step})
-    return {'episode': episode, 'frames': frames} if frames else None
+        frames.append({'uri': pictures[0].uri if pictures else '', 'step': step})
+    return {'episode': episode, 'frames': frames} if any(
+        frame['uri'] for frame in frames) else None
 
 
 def _listed(results: Results, keys: Mapping[tuple[str, str], str],
@@ -248,7 +257,7 @@ def _listed(results: Results, keys: Mapping[tuple[str, str], str],
                                    if text and key not in ('method', 'model'))
               for group, own in zip(results.groups, words_of, strict=True)}
     rows = []
-    for one in _all_lines(results):
+    for one in all_lines(results):
         line, cause = one.line, cause_of(one.line)
         solved, scored = measures.solved(line), measures.scored(line)
         rows.append({
@@ -289,24 +298,6 @@ def _gallery(results: Results, chosen: Sequence[Chosen], keys: Mapping[tuple[str
     return list(found.values())
 
 
-def _sample_gallery(results: Results) -> list[dict[str, str]]:
-    """Pictures of samples that went wrong, the answer beside the truth: causes take turns."""
-    shelves = grouped([one for one in _all_lines(results)
-                       if one.line.get('picture') and one.line.get('cause')],
-                      lambda one: str(one.line['cause']))
-    names = dict(zip(map(id, results.groups), group_labels(results), strict=True))
-    found: list[dict[str, str]] = []
-    for one in (one for turn in itertools.zip_longest(*shelves.values()) for one in turn
-                if one is not None):
-        file = one.run.folder / str(one.line['picture'])
-        if len(found) < _MOST_GALLERY and file.is_file():
-            found.append({
-                'key': 'causes', 'uri': jpeg_uri(for_page(file.read_bytes())),
-                'cause': str(one.line['cause']), 'text': 'truth (1) and answer (2)',
-                'label': f'{names[id(one.group)]}, {one.line["id"]}'})
-    return found
-
-
 # ------------------------------------------------------------------------------------ sections
 
 
@@ -326,6 +317,7 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     'suites': ('What suites add', 'suite_'),
     'measures': ('All measures', 'measures'),
     'episodes': ('Episodes', ''),
+    'each_sample': ('Samples, one by one', ''),
     'provenance': ('What was run, by what', 'runs'),
     'more': ('Further tables', ''),
     'notes': ('How to read the numbers', ''),
@@ -351,20 +343,21 @@ class _Section:
 
 
 def _sections(whole: Results, results: Results, tables: Sequence[Table],
-              gallery: Sequence[Mapping[str, str]]) -> Iterator[_Section]:
+              gallery: Sequence[Mapping[str, str]], samples: SamplePages) -> Iterator[_Section]:
     """The sections; ``results`` are the runs of episodes among ``whole``."""
     shelves = grouped((table for table in tables if _has_content(table)),
                       lambda table: place_of(table.name))
     drawn = grouped(itertools.chain(figures(results, tables), of_suites(whole)),
                     lambda pair: pair[0])
-    galleries = {'failures': gallery, 'causes': _sample_gallery(whole.of_kind(SAMPLE))}
+    galleries = {'failures': gallery, 'causes': samples.gallery[:_MOST_GALLERY]}
     facts = {'errors': list(_error_reasons(whole)), 'provenance': list(_provenance(whole))}
     for key, (title, _) in _PLACES.items():
         found = _Section(key, title, [figure for _, figure in drawn.get(key, ())],
                          list(map(shown, shelves.get(key, ()))),
                          galleries.get(key, ()), facts.get(key, ()))
         if (found.figures or found.tables or found.facts or key == 'notes'
-                or (key == 'episodes' and results.runs)):
+                or (key == 'episodes' and results.runs)
+                or (key == 'each_sample' and samples.count)):
             yield found
 
 

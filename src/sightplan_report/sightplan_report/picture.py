@@ -68,7 +68,8 @@ def draw_answers(image: NDArray[np.uint8], questions: Sequence[Question],
         cv2.line(page, (_MARGIN, y), (width - _MARGIN, y), _RULE, 1)
         write(question.text, _MARGIN, row)
         wrong = _wrong(question, answer, truth)
-        write(answer.verdict.value + (' (!)' if wrong else ''), middle, row,
+        said = ('cannot tell' if answer.verdict is Verdict.UNKNOWN else answer.verdict.value)
+        write(said + (' (!)' if wrong else ''), middle, row,
               _COLOUR[answer.verdict], 2 if wrong else 1)
         # the fonts of OpenCV are ASCII
         write(answer.p_yes_text().replace('≤ ', '<'), middle + 64, row)

@@ -18,7 +18,8 @@ from sightplan_report.playing.server import PlayServer
 
 RED, BLUE = 'red_cube', 'blue_sphere'
 KEYS = {'version', 'phase', 'player', 'puzzle', 'puzzles', 'solved', 'moves', 'budget', 'waiting',
-        'pieces', 'example', 'now', 'goal', 'log', 'verdict', 'stops_at_goal', 'rules'}
+        'pieces', 'example', 'now', 'goal', 'goal_beside', 'log', 'verdict', 'stops_at_goal',
+        'rules'}
 SMALL = {'view': '2d', 'width': 96, 'height': 72, 'supersampling': 1, 'look': 0.0}
 
 
@@ -52,8 +53,8 @@ def settings_for(folder, **values):
 class Session:
     """A run that a person plays, and their requests."""
 
-    def __init__(self, settings, player='ann'):
-        self.game = Game(load_domain('sliding'), player)
+    def __init__(self, settings, player='ann', goal_beside=False):
+        self.game = Game(load_domain('sliding'), player, goal_beside)
         self.server = PlayServer(self.game)
         self.summary: Future = Future()
         self.settings = settings
@@ -116,9 +117,9 @@ class Session:
 
 
 @contextlib.contextmanager
-def playing(settings, player='ann'):
+def playing(settings, player='ann', goal_beside=False):
     """A session, while it runs."""
-    session = Session(settings, player)
+    session = Session(settings, player, goal_beside)
     thread = threading.Thread(target=session.work)
     with running(session.server):
         thread.start()

@@ -91,13 +91,20 @@ def test_questions_tell_how_they_moved_the_belief_and_what_they_matter_for():
         sum(len(step.batches) for step in made.steps)))
 
 
-def test_truth_changes_nothing_outside_its_own_part():
+def test_truth_changes_nothing_but_its_own_part_and_the_marks_of_wrong_answers():
     line, episode = recorded(change=says('yes', 'on g,r', since=0))
     blind = without_truth(Source('a', episode)).episode
     with_truth, without = explain(episode, line), explain(blind, line)
     assert without.truth is None and with_truth.truth is not None
-    assert dataclasses.replace(with_truth, truth=None).to_json() == without.to_json()
+    def unmarked(batch):
+        return dataclasses.replace(batch, rows=tuple(
+            dataclasses.replace(row, truth=None) for row in batch.rows))
+    steps = tuple(dataclasses.replace(step, batches=tuple(map(unmarked, step.batches)))
+                  for step in with_truth.steps)
+    told = dataclasses.replace(with_truth, truth=None, steps=steps)
+    assert told.to_json() == without.to_json()
     assert '--- in truth' in text_of(with_truth) and '--- in truth' not in text_of(without)
+    assert text_of(with_truth).count(' yes ✗ in truth no') == 1 and '✗' not in text_of(without)
 
 
 def test_the_first_wrong_belief_is_found_with_the_answer_that_made_it():
@@ -491,10 +498,16 @@ def test_without_a_bag_actions_and_plans_are_explained(made_run):
     assert made.truth.result.endswith('solved') and page(made)
 
 
-def test_samples_have_no_episode(tmp_path):
-    write_run(tmp_path / 'samples', [sample(1)], kind='samples')
-    with pytest.raises(InputError, match=r'holds samples .*sightplan report'):
-        find_episodes(tmp_path / 'samples')
+def test_a_sample_is_explained_by_its_line(tmp_path, capsys):
+    write_run(tmp_path / 'samples', [sample(1, False)], kind='samples', suite='predicates',
+              method='ask')
+    (found,) = find_episodes(tmp_path / 'samples')
+    assert found.is_sample and found.outcome == 'false_positive'
+    assert cli.main(['explain', str(tmp_path / 'samples'), '--json']) == 0
+    out = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert out['cause'] == 'false_positive' and out['truth'] == 'false'
+    assert 'cannot be shown from the data' in out['notes'][0]
+    assert 'wrong: false positive' in Path(out['page']).read_text()
 
 
 def test_what_is_neither_run_nor_bag_is_named(tmp_path, capsys):

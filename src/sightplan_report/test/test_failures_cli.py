@@ -138,14 +138,17 @@ def test_a_run_below_without_an_episode_is_left_out(ground, tmp_path, capsys):
     assert main(['failures', str(tmp_path), str(tmp_path / 'begun')]) == 2, 'it is named itself'
 
 
-def test_samples_are_left_out(ground, tmp_path, capsys):
-    write_run(tmp_path / 'samples', [sample(1)], kind='samples')
-    assert main(['failures', str(tmp_path / 'samples')]) == 2
-    assert 'holds samples, whose causes are not those of episodes' in capsys.readouterr().err
+def test_samples_stand_beside_episodes_with_the_causes_of_their_suite(ground, tmp_path, capsys):
+    write_run(tmp_path / 'samples', [sample(0), sample(1, False), sample(2, True, 'Perhaps')],
+              kind='samples', suite='predicates', method='ask')
     assert main(['failures', str(tmp_path), '--json']) == 0
-    out, err = capsys.readouterr()
-    assert [r['run'] for r in json.loads(out)['runs']] == ['ground']
-    assert 'left out' in err and 'holds samples' in err
+    episodes, samples = json.loads(capsys.readouterr().out)['runs']
+    assert 'solved' in episodes and samples['samples'] == 3 and samples['right'] == 1
+    assert {name: one['count'] for name, one in samples['causes'].items()} == {
+        'false_positive': 1, 'unread': 1}
+    assert main(['failures', str(tmp_path / 'samples'), '--cause', 'unread']) == 0
+    out = capsys.readouterr().out
+    assert 'could not be read' in out and 'Perhaps' in out and 'on b2,c1' in out
 
 
 def test_without_any_finished_episode_there_is_nothing_to_count(tmp_path, capsys):
@@ -182,9 +185,10 @@ def test_a_line_with_a_wrong_field_is_named(change, ground, capsys):
     assert f'{path}: episode 2: {next(iter(change))}' in err and 'remove its line' in err
 
 
-def test_an_unknown_cause_is_refused(ground):
-    with pytest.raises(SystemExit):
-        main(['failures', str(ground), '--cause', 'bad luck'])
+def test_an_unknown_cause_is_refused(ground, capsys):
+    assert main(['failures', str(ground), '--cause', 'goal_misjuged']) == 2
+    err = capsys.readouterr().err
+    assert 'is unknown' in err and "did you mean 'goal_misjudged'" in err
 
 
 def test_the_rules_are_printed(capsys):

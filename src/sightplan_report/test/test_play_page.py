@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from play_case import playing, settings_for
+from play_case import SMALL, playing, settings_for
 
 pytestmark = pytest.mark.slow
 
@@ -86,6 +86,44 @@ def test_ctrl_and_a_button_show_the_goal(page, session, console) -> None:
     assert (shown(page), page.get_attribute('#show', 'aria-pressed')) == (['goal'], 'true')
     page.click('#show')
     assert shown(page) == ['now']
+    assert console == []
+
+
+def test_the_goal_is_shown_beside_the_board_if_asked(page, session, console) -> None:
+    started(page, session)
+    page.click('#beside')
+    assert shown(page) == ['now', 'goal']
+    board, goal = (page.locator(f'#{name}').bounding_box() for name in ('now', 'goal'))
+    assert goal['x'] >= board['x'] + board['width'] and abs(goal['y'] - board['y']) < 2
+    page.keyboard.down('Control')
+    assert shown(page) == ['now', 'goal']
+    page.keyboard.up('Control')
+    page.click('#pieces button:has-text("red cube")')
+    page.click('#pad [data-direction=left]')
+    made(page, 1)
+    assert shown(page) == ['now', 'goal'], 'also after a move'
+    page.click('#beside')
+    assert shown(page) == ['now']
+    assert console == []
+
+
+@pytest.mark.parametrize('view', ['2d', 'text'])
+def test_the_command_may_begin_with_the_goal_beside(page, tmp_path, console, view) -> None:
+    options = {**SMALL, 'view': view}
+    with playing(settings_for(tmp_path, world_options=options), goal_beside=True) as found:
+        found.until(lambda told: told['phase'] == 'ready')
+        page.goto(found.server.url)
+        page.wait_for_selector('#next:visible')
+        page.keyboard.press('Enter')
+        page.wait_for_selector('#pieces button:enabled')
+        assert page.get_attribute('#beside', 'aria-pressed') == 'true'
+        if view == 'text':
+            assert page.inner_text('#words').split('\n') == ['A1 red cube', 'A2 blue sphere']
+            assert page.inner_text('#goal-words').split('\n') == ['B1 red cube', 'A2 blue sphere']
+            page.click('#beside')
+            assert not page.is_visible('#goal-words')
+        else:
+            assert shown(page) == ['now', 'goal']
     assert console == []
 
 

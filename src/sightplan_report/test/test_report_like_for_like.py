@@ -43,7 +43,7 @@ def test_the_papers_protocol_prompts_and_tokens_have_a_distance(tmp_path):
             "protocol paper, 20 actions, 1,024 tokens a reply, the paper's prompts, "
             'unread: wrong, ends the episode')
         assert row['paper_measured'] == (
-            'protocol paper, 20 actions, 1,024 tokens a reply, its own prompts, '
+            'protocol paper, 20 actions, 1,024 tokens a reply, prompts of the paper, '
             'unread: wrong, ends the episode')
     (row,) = made['success'].rows
     assert row['paper_mean'] is not None and row['paper_unlike'] is None
@@ -51,7 +51,7 @@ def test_the_papers_protocol_prompts_and_tokens_have_a_distance(tmp_path):
 
 @pytest.mark.parametrize(('fields', 'short'), [
     ({'protocol': 'ours'}, 'protocol ours'),
-    ({'prompts': None}, 'own prompts'),
+    ({'prompts': None}, 'our prompts'),
     ({'prompts': {**CLONE, 'folder': 'mine', 'official': False}}, 'prompts of mine'),
     ({'reply_tokens': 16}, '16 tokens a reply, not 1024'),
 ])
@@ -134,7 +134,7 @@ def test_every_table_with_a_published_number_names_what_both_were_measured_with(
     (row,) = (row for row in made['success'].rows if row['method'] == 'plan')
     assert '10/20/30 actions, 256 tokens a reply' in row['measured']
     assert row['paper_measured'] == (
-        'protocol paper, 10/20/30 actions, 1,024 tokens a reply, its own prompts, '
+        'protocol paper, 10/20/30 actions, 1,024 tokens a reply, prompts of the paper, '
         'unread: wrong, ends the episode')
 
 

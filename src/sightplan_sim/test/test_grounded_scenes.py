@@ -6,6 +6,7 @@ import importlib.metadata
 import itertools
 import math
 import re
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -34,6 +35,7 @@ from sightplan_sim.tabletop.grounded_scenes import (
     make_source,
 )
 from sightplan_sim.tabletop.instructions import instruction_words
+from sightplan_sim.tabletop.intentions import intentions, names_place
 from sightplan_sim.tabletop.meanings import Choice, FactKind
 from sightplan_sim.tabletop.packing import APART_M, EDGE_M
 from sightplan_sim.tabletop.references import arm_look
@@ -42,8 +44,14 @@ from sightplan_sim.tabletop.table import convex_gap, footprint, footprint_of, tu
 from sightplan_sim.tabletop.tidy_problems import object_name, problem_of
 from sightplan_sim.tabletop.tidying import tidying
 from sightplan_sim.tabletop.visible import Visible
+from sightplan_sim.tabletop.wants import want_table
+from sightplan_sim.tabletop.world import _scene_of
 
 SEEDS = (0,)
+MOST_ENUMERATED = 5
+"""Longest plan of an implicit instruction all of whose orders are searched for [units]."""
+COMMON = ('the {this}', '{clause}.')
+"""Templates that nobody could put in other words."""
 FEW, SOME = (5, 5, 2), (12, 9, 4)
 """How many tables of each horizon and set."""
 UPPER, LOWER = 'drawer 1', 'drawer 2'
@@ -58,20 +66,21 @@ def source():
 
 @pytest.fixture(scope='module')
 def scenes(source):
-    return [(source.scene(seed, horizon, held_out=held_out),
-             source.tidying(seed, horizon, held_out=held_out))
-            for seed in SEEDS for horizon in HORIZONS for held_out in (True, False)]
+    return [(source.scene(seed, horizon, held_out=held_out, explicit=explicit),
+             source.tidying(seed, horizon, held_out=held_out, explicit=explicit))
+            for seed in SEEDS for horizon in HORIZONS for held_out in (True, False)
+            for explicit in (True, False)]
 
 
-def laid(horizon, count, held_out=True, start=100):
+def laid(horizon, count, held_out=True, start=100, draw=arrange):
     """Tables with tasks, none of them rendered."""
     found = []
     for seed in itertools.count(start):
         if len(found) == count:
             break
-        for attempt in range(24):
+        for attempt in range(24 if draw is arrange else 2000):
             try:
-                found.append(tidying(arrange(seed, horizon, held_out, attempt)))
+                found.append(tidying(draw(seed, horizon, held_out, attempt)))
                 break
             except NoRoomError:
                 continue
@@ -81,7 +90,8 @@ def laid(horizon, count, held_out=True, start=100):
 @pytest.fixture(scope='module', params=[FEW, pytest.param(SOME, marks=pytest.mark.slow)],
                 ids=['few', 'some'])
 def many(request):
-    return {(horizon, held_out): laid(horizon, count, held_out)
+    return {(horizon, held_out): [*laid(horizon, count, held_out),
+                                  *laid(horizon, count, held_out, draw=want_table)]
             for horizon, count in zip(HORIZONS, request.param, strict=True)
             for held_out in (True, False)}
 
@@ -100,21 +110,26 @@ def test_a_scene_is_complete(scenes):
         assert scene.depth_m.shape == (480, 640) and scene.depth_m.dtype == np.float32
         assert scene.camera[2:] == (320.0, 240.0) and scene.camera[0] == scene.camera[1] > 300
         things = tidy.arrangement.table.things
-        assert FEWEST <= len(things) <= MOST
+        assert (FEWEST if not tidy.arrangement.wants else 3) <= len(things) <= MOST
         names = [piece.name for piece in scene.pieces]
         assert len(set(names)) == len(names) and {one.name for one in things} <= set(names)
-        assert [task.explicit for task in scene.tasks] == [True, False]
+        assert [task.explicit for task in scene.tasks] in (
+            ([False], [False, True]) if tidy.arrangement.wants else ([True],))
         assert {task.pair for task in scene.tasks} == {f'{scene.id}/1'}
-        assert scene.tasks[0].blocks == scene.tasks[1].blocks
-        assert scene.tasks[0].instruction != scene.tasks[1].instruction
+        for other in scene.tasks[1:]:
+            assert units_of(other) == [replace(unit, others=())
+                                       for unit in units_of(scene.tasks[0])]
+            assert other.instruction != scene.tasks[0].instruction
     assert len({scene.id for scene, _ in scenes}) == len(scenes)
 
 
 def test_one_seed_gives_one_scene(scenes):
     with make_source() as other:
         for first, tidy in scenes[:4]:
-            again = other.scene(tidy.arrangement.table.seed, first.id.split('/')[2],
-                                held_out=tidy.arrangement.table.held_out)
+            again = other.scene(tidy.arrangement.table.seed,
+                                first.id.split('/')[2].removeprefix('implicit_'),
+                                held_out=tidy.arrangement.table.held_out,
+                                explicit=not tidy.arrangement.wants)
             assert first.image.tobytes() == again.image.tobytes()
             assert first.depth_m.tobytes() == again.depth_m.tobytes()
             assert first.tasks == again.tasks and first.camera == again.camera
@@ -127,7 +142,7 @@ def test_plans_are_as_long_as_their_horizon(horizon, many, scenes):
     low, high = HORIZONS[horizon]
     tasks = [task for held_out in (True, False) for one in many[horizon, held_out]
              for task in one.tasks]
-    tasks += [task for scene, _ in scenes if f'/{horizon}/' in scene.id for task in scene.tasks]
+    tasks += [task for scene, _ in scenes if f'{horizon}/' in scene.id for task in scene.tasks]
     lengths = {task.horizon for task in tasks}
     assert lengths <= set(range(low, high + 1))
     assert len(lengths) > 2
@@ -175,12 +190,14 @@ def test_there_are_identical_things_in_most_scenes(all_of_them):
     """The same kind and colour have the same shape, so that only places tell them apart."""
     with_twins = 0
     for tidy in all_of_them:
+        if tidy.arrangement.wants:
+            continue
         looks: dict[tuple[str, str], list] = {}
         for one in tidy.arrangement.table.things:
             looks.setdefault((one.thing.category, one.thing.colour), []).append(one.thing)
         assert all(same == [same[0]] * len(same) for same in looks.values())
         with_twins += any(len(same) > 1 for same in looks.values())
-    assert with_twins > 0.6 * len(all_of_them)
+    assert with_twins > 0.3 * len(all_of_them)
 
 
 def test_no_box_stands_beside_a_crate(all_of_them):
@@ -328,16 +345,15 @@ def test_an_empty_mask_has_no_box():
 # --- words --------------------------------------------------------------------------------------
 
 
-def test_phrasings_are_in_one_set_only():
+def test_wordings_are_in_one_set_only():
     words = instruction_words()
-    training, held_out = (words.templates(which) for which in (False, True))
-    assert len(training) > 80 and len(held_out) > 50
-    assert not set(training) & set(held_out)
-    for name in ('drawers', 'this', 'these', 'one', 'things', 'destination', 'explicit',
-                 'implicit', 'any_order'):
-        for one in getattr(words, name).values():
-            assert one.training and one.held_out
-            assert len(set(one.training)) == len(one.training)
+    tuning, held_out = (words.wordings(which) for which in (False, True))
+    texts = [[text for text in one.templates() if text not in COMMON]
+             for one in (tuning, held_out)]
+    assert len(texts[0]) > 60 and len(texts[1]) > 55
+    assert not set(texts[0]) & set(texts[1])
+    for name in ('drawers', 'one', 'things', 'clauses'):
+        assert getattr(tuning, name).keys() == getattr(held_out, name).keys()
 
 
 def test_no_text_of_one_kind_is_a_text_of_the_other(many):
@@ -346,42 +362,111 @@ def test_no_text_of_one_kind_is_a_text_of_the_other(many):
              for held_out in (True, False)}
     assert not texts[True] & texts[False]
     tables = sum(len(group) for group in many.values())
-    assert all(len(found) > 0.8 * tables for found in texts.values())
+    assert all(len(found) > 0.6 * tables for found in texts.values())
 
 
 def test_texts_are_sentences(all_of_them):
     for tidy in all_of_them:
         for task in tidy.tasks:
             text = task.instruction
-            assert text[0].isupper() and text.endswith('.')
-            assert not re.search(r'[{}]|  |\.\.|\bdrawer \d', text)
+            assert text[0].isupper() and text[-1] in '.!?'
+            assert not re.search(r'[{}]|  |\.\.|,,|\bdrawer \d', text)
 
 
-def test_explicit_words_say_what_to_do_and_implicit_ones_what_is_wanted(all_of_them):
-    """Only explicit instructions name every opening and closing."""
+def test_explicit_words_name_every_opening_and_closing(all_of_them):
     for tidy in all_of_them:
-        explicit, implicit = tidy.tasks
-        kinds = [unit.kind for unit in units_of(explicit)]
-        text = explicit.instruction.lower()
-        for kind, words in ((UnitKind.OPEN, 'open'), (UnitKind.CLOSE, r'close|shut')):
-            said = len(re.findall(words, text))
-            assert said >= kinds.count(kind)
-        assert not re.search(r'\b(open|close|push|pull|slide) (it|the)\b',
-                             implicit.instruction.lower())
+        for task in tidy.tasks:
+            if task.explicit:
+                kinds = [unit.kind for unit in units_of(task)]
+                for kind, words in ((UnitKind.OPEN, 'open'), (UnitKind.CLOSE, r'close|shut')):
+                    assert len(re.findall(words, task.instruction.lower())) >= kinds.count(kind)
 
 
-def test_groups_are_named_in_implicit_words_only(all_of_them):
-    groups = set(instruction_words().groups)
-    named = 0
-    for tidy in (*all_of_them, *laid('medium', 60, start=500)):
-        explicit, implicit = (set(re.findall(r'\w+', one.instruction)) for one in tidy.tasks)
-        assert not groups & explicit
-        for name in groups & implicit:
-            named += 1
-            group = instruction_words().groups[name]
-            present = {one.thing.category for one in tidy.arrangement.table.things}
-            assert not present & set(group.unless) and len(present & set(group.categories)) > 1
-    assert named
+# --- what is wanted ------------------------------------------------------------------------------
+
+
+def serving(use, table):
+    return {one.name for one in table.things if one.thing.category in use.things}
+
+
+@pytest.fixture(scope='module')
+def wanting():
+    """Tables of every intention."""
+    found, kinds = {}, set(intentions().kinds)
+    for seed in range(60):
+        for horizon, held_out in itertools.product(('short', 'medium'), (True, False)):
+            tidy, = laid(horizon, 1, held_out, seed, want_table)
+            for want in tidy.arrangement.wants:
+                found.setdefault(want.name, []).append((tidy, want))
+        if found.keys() == kinds:
+            break
+    return found
+
+
+def test_every_intention_is_drawn(wanting):
+    assert len(wanting) >= 48
+
+
+def test_things_are_all_those_and_only_those_that_serve(wanting):
+    """Worked out anew from the catalogue and the table alone."""
+    catalogue = intentions()
+    for name, tables in wanting.items():
+        kind = catalogue.kinds[name]
+        for tidy, want in tables:
+            table = tidy.arrangement.table
+            moved = {one.name for one in table.things if one.thing.room is None
+                     and one.thing.category != CABINET}
+            there = {one.thing.category for one in table.things}
+            picked = [set()]
+            for one in kind.take:
+                if isinstance(one, dict):
+                    (quantity, use), = one.items()
+                    use = catalogue.uses[use]
+                    assert not there & set(use.doubtful), name
+                    fit = serving(use, table)
+                    options = {'all': [fit], 'rest': [moved - fit],
+                               'one': [{thing} for thing in fit],
+                               'two': map(set, itertools.combinations(sorted(fit), 2))}[quantity]
+                elif one == 'everything':
+                    options = [moved]
+                elif one == 'middle':
+                    options = [{thing for thing in moved if math.hypot(
+                        *table.named(thing).pose.position[:2]) < 0.15}]
+                else:
+                    colour = table.named(want.choices[0][0]).thing.colour
+                    options = [{thing.name for thing in table.things
+                                if confusable(thing.thing.colour, colour)}]
+                picked = [some | more for some, more in itertools.product(picked, options)]
+            assert sorted(map(sorted, picked)) == sorted(map(sorted, want.choices)), name
+
+
+def test_places_are_all_those_that_serve(wanting):
+    catalogue = intentions()
+    for name, tables in wanting.items():
+        purpose = catalogue.places[catalogue.kinds[name].place]
+        for tidy, want in tables:
+            places = tidy.arrangement.destinations
+            if want.drawers:
+                assert set(want.drawers) == set(purpose.kinds) or name == 'shut'
+                continue
+            if not names_place(want.sentence):
+                assert not {one.thing.category for one in tidy.arrangement.table.things} & set(
+                    purpose.unless), name
+            for thing, home in want.homes:
+                others = dict(want.others).get(thing, ())
+                assert {places[place].kind for place in (home, *others)} <= {
+                    *purpose.kinds, *purpose.also}, name
+                assert not (others and names_place(want.sentence)), name
+
+
+def test_intentions_of_one_instruction_are_about_other_things(all_of_them):
+    joined = 0
+    for tidy in all_of_them:
+        wants = tidy.arrangement.wants
+        named = [{name for choice in want.choices for name in choice} for want in wants]
+        assert sum(map(len, named)) == len(set().union(*named))
+        joined += len(wants) > 1
+    assert joined
 
 
 # --- what the words mean ------------------------------------------------------------------------
@@ -432,7 +517,7 @@ def test_words_mean_just_what_is_moved(all_of_them):
         table = tidy.arrangement.table
         moved = {unit.target for unit in units_of(tidy.tasks[0])
                  if unit.kind is UnitKind.PICK_PLACE}
-        for task in tidy.tasks:
+        for task in (one for one in tidy.tasks if one.explicit):
             for reference in task.meaning.references:
                 choices.add(reference.choice)
                 for look in (table.look, arm_look(table.look)):
@@ -497,7 +582,8 @@ class Cupboard:
     @staticmethod
     def lacking(state, facts):
         at, opened = state
-        return sum(not {FactKind.IN: (fact.target, fact.destination) in at,
+        return sum(not {FactKind.IN: any((fact.target, place) in at for place in (
+                            fact.destination, *fact.others)),
                         FactKind.OPEN: fact.target in opened,
                         FactKind.CLOSED: fact.target not in opened}[fact.kind] for fact in facts)
 
@@ -520,31 +606,54 @@ class Cupboard:
                 yield (move, *rest), end
 
     def right_plans(self, meaning):
-        plans = {(): self.start}
-        for facts in meaning.steps:
-            plans = {plan + more: end for plan, state in plans.items()
-                     for more, end in self.shortest(state, facts)}
-        return set(plans)
+        found = set()
+        for steps in (meaning.steps, *meaning.others):
+            plans = {(): self.start}
+            for facts in steps:
+                plans = {plan + more: end for plan, state in plans.items()
+                         for more, end in self.shortest(state, facts)}
+            found |= set(plans)
+        return found
 
 
 def accepted(blocks):
     """All sequences that the groups accept."""
-    choices = [itertools.permutations(block.units) if block.unordered else [block.units]
-               for block in blocks]
-    return {tuple((unit.kind, unit.target, unit.destination) for part in parts for unit in part)
-            for parts in itertools.product(*map(list, choices))}
+    return {tuple((unit.kind, unit.target, place)
+                  for unit, place in zip(plan, places, strict=True))
+            for plan in sequences(blocks, frozenset(), len(blocks) * [()])
+            for places in itertools.product(*(
+                (unit.destination, *unit.others) for unit in plan))}
+
+
+def sequences(blocks, ended, begun):
+    """All sequences of units: ``begun`` has those of each block that are done."""
+    if len(ended) == len(blocks):
+        yield ()
+    for number, block in enumerate(blocks):
+        after = range(number) if block.after is None else block.after
+        if number in ended or not set(after) <= ended:
+            continue
+        left = [unit for unit in block.units if unit not in begun[number]]
+        for unit in left if block.unordered else left[:1]:
+            done = [*begun[:number], (*begun[number], unit), *begun[number + 1:]]
+            over = len(done[number]) == len(block.units)
+            for rest in sequences(blocks, ended | {number} if over else ended, done):
+                yield (unit, *rest)
 
 
 def test_right_plans_are_exactly_those_that_the_groups_accept(many):
     checked, several, openings = 0, 0, 0
     for tidy in itertools.chain(*many.values()):
         for task in tidy.tasks:
+            if not task.explicit and len(units_of(task)) > MOST_ENUMERATED:
+                continue
             right = Cupboard(tidy).right_plans(task.meaning)
-            assert right == accepted(task.blocks), task.instruction
+            plans = (task.blocks, *task.others)
+            assert right == set().union(*map(accepted, plans)), task.instruction
             checked += 1
             several += len(right) > 1
             openings += any(unit.kind is not UnitKind.PICK_PLACE for unit in units_of(task))
-    assert checked == 2 * sum(map(len, many.values())) and min(several, openings) > 0.2 * checked
+    assert checked > 1.2 * len(many) and min(several, openings) > 0.2 * checked
 
 
 def test_the_enumeration_tells_wrong_groups(many):
@@ -552,7 +661,7 @@ def test_the_enumeration_tells_wrong_groups(many):
     told = 0
     tables = [*many['medium', True], *many['long', True]]
     for tidy in tables:
-        for task in tidy.tasks:
+        for task in (one for one in tidy.tasks if one.explicit):
             right = Cupboard(tidy).right_plans(task.meaning)
             if len(task.blocks) > 1:
                 assert right != accepted(task.blocks[::-1])
@@ -562,7 +671,7 @@ def test_the_enumeration_tells_wrong_groups(many):
                     assert right != accepted([type(block)(block.units, False)
                                               if one is block else one for one in task.blocks])
                     told += 1
-    assert told > 0.4 * 2 * len(tables)
+    assert told > 0.4 * len(tables)
 
 
 def test_a_drawer_that_is_open_needs_no_opening(all_of_them):
@@ -584,6 +693,18 @@ def test_a_drawer_that_is_open_needs_no_opening(all_of_them):
 @pytest.fixture(scope='module')
 def domain():
     return load_domain('tabletop')
+
+
+def test_implicit_problems_have_one_right_goal(domain, source):
+    made = {seed: source.problem(domain, seed, 'short', explicit=False) for seed in range(8)}
+    for seed, problem in made.items():
+        tidy = source.tidying(seed, 'short', explicit=False)
+        assert (problem is None) is tidy.has_several_goals
+        if problem is not None:
+            assert problem.name == f'implicit_short_{seed}' and problem.goal
+            assert problem.instruction == tidy.tasks[0].instruction
+            assert _scene_of(problem) == ('short', seed, False)
+    assert any(problem is not None for problem in made.values())
 
 
 def test_plans_of_a_scene_solve_its_problem(domain, all_of_them):

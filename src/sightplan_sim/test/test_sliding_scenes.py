@@ -5,6 +5,7 @@ import itertools
 import subprocess
 import sys
 
+import cv2
 import numpy as np
 import pytest
 
@@ -71,7 +72,7 @@ def test_boards_of_all_sizes_look_equally_large(size):
                        camera(4, 640, 480).project(4 * corners))
 
 
-def cast(view, kinds, origins, pixels):
+def cast(view, kinds, origins, pixels, piece_size):
     """Which solid each pixel's ray meets first, index + 1, by intersecting all of them."""
     k = view.optics.matrix()
     local = np.column_stack([(pixels - (k[0, 2], k[1, 2])) / (k[0, 0], k[1, 1]),
@@ -80,12 +81,13 @@ def cast(view, kinds, origins, pixels):
     best, found = np.full(len(pixels), np.inf), np.zeros(len(pixels), int)
     for number, (kind, origin) in enumerate(zip(kinds, origins, strict=True), 1):
         if kind == 'sphere':
-            c = eye - origin - (0.0, 0.0, solids.BALL_RADIUS)
+            radius = solids.ball_radius(piece_size)
+            c = eye - origin - (0.0, 0.0, radius)
             a, b = (rays * rays).sum(axis=1), rays @ c
-            under = b * b - a * (c @ c - solids.BALL_RADIUS**2)
+            under = b * b - a * (c @ c - radius**2)
             depth = np.where(under > 0, (-b - np.sqrt(np.maximum(under, 0))) / a, np.inf)
         else:
-            shape = solids.solid(kind)
+            shape = solids.solid(kind, piece_size)
             enter, leave = np.zeros(len(pixels)), np.full(len(pixels), np.inf)
             planes = [(normal, shape.vertices[face[0]] + origin)
                       for face, normal in zip(shape.faces, shape.normals, strict=True)]
@@ -102,17 +104,18 @@ def cast(view, kinds, origins, pixels):
     return found
 
 
+@pytest.mark.parametrize('piece_size', [solids.SMALL, solids.FILLING])
 @pytest.mark.parametrize(('size', 'count', 'strength'), [(4, 14, 0.0), (6, 30, 2.0), (2, 3, 2.0)])
-def test_what_hides_what_is_what_rays_say(size, count, strength):
+def test_what_hides_what_is_what_rays_say(size, count, strength, piece_size):
     """The painter's order, against rays that know none."""
     board, places = geoms(size, count, 4, MANY)
     look = sample_look(np.random.default_rng(3), strength, count)
-    shown = scene('3d', board, look, width=640, height=480)
+    shown = scene('3d', board, look, width=640, height=480, piece_size=piece_size)
     ids = shown.segmentation(places)
     rng = np.random.default_rng(0)
     pixels = np.column_stack([rng.integers(60, 600, 6000), rng.integers(20, 380, 6000)])
     origins = [np.array([cell % size + 0.5, cell // size + 0.5, 0.0]) for cell in places]
-    truth = cast(shown.view, board.kinds, origins, pixels.astype(float))
+    truth = cast(shown.view, board.kinds, origins, pixels.astype(float), piece_size)
     around = np.stack([ids[pixels[:, 1] + dy, pixels[:, 0] + dx]
                        for dx in (-1, 0, 1) for dy in (-1, 0, 1)])
     inside = (around == around[0]).all(axis=0)  # an edge belongs to either side
@@ -132,11 +135,41 @@ def test_a_piece_is_drawn_where_its_mask_is(kind):
         assert (red & mask).sum() > 0.85 * mask.sum()
 
 
-def test_no_piece_leaves_its_cell():
-    for kind in KINDS:
-        points = solids.outline(kind)
-        assert np.abs(points[:, :2]).max() < 0.48 and points[:, 2].min() >= 0
-        assert points[:, 2].max() < 1
+@pytest.mark.parametrize('kind', KINDS)
+def test_no_piece_leaves_its_cell(kind):
+    for size in (solids.SMALL, 0.8, solids.FILLING):
+        points = solids.outline(kind, size)
+        assert np.abs(points[:, :2]).max() <= 0.5 + 1e-9 and points[:, 2].min() >= -1e-9
+        assert points[:, 2].max() < solids.TALLEST
+
+
+def test_pieces_fill_their_cells_unless_they_shall_not():
+    """At .62 the pieces are as they were before there was a size; tiles have always one size."""
+    def width(kind, *size):
+        return 2 * np.abs(solids.outline(kind, *size)[:, :2]).max()
+
+    for kind in SHAPES:
+        # The points around a sphere are a little inside it.
+        assert width(kind) == pytest.approx(1.0, abs=0.01)
+        proportions = np.ptp(solids.outline(kind), axis=0) / np.ptp(
+            solids.outline(kind, solids.SMALL), axis=0)
+        assert proportions == pytest.approx(proportions[0])
+    small = [width(kind, solids.SMALL) for kind in ('cube', 'sphere', 'pyramid', 'cylinder')]
+    assert small == pytest.approx([0.62, 0.72, 0.74, 0.62], abs=0.01)
+    assert width('cube', 0.81) == pytest.approx(0.81)
+    assert width('tile', solids.SMALL) == width('tile') == 0.9
+
+
+def test_pieces_that_fill_their_cells_hide_others():
+    """A cube in front of a sphere leaves its top alone to be seen; a small one leaves most."""
+    board = Board(4, ('red_cube', 'blue_sphere'), ('cube', 'sphere'))
+    parts = []
+    for size in (solids.SMALL, solids.FILLING):
+        both = scene('3d', board, piece_size=size).segmentation((9, 13))
+        alone = scene('3d', Board(4, ('blue_sphere',), ('sphere',)),
+                      piece_size=size).segmentation((13,))
+        parts.append((both == 2).sum() / (alone == 1).sum())
+    assert parts[0] > 0.85 and 0.2 < parts[1] < 0.7
 
 
 # --- 2D ---------------------------------------------------------------------------------------
@@ -169,11 +202,12 @@ def test_labels(view):
     drawn = {labels: scene(view, board, labels=labels).render(places).astype(int)
              for labels in ('none', 'edge', 'cell', 'both')}
     ids = scene(view, board).segmentation(places)
+    inside = cv2.erode((ids > 0).astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
     edge, cell = (np.abs(drawn[name] - drawn['none']).sum(axis=-1) > 30
                   for name in ('edge', 'cell'))
     assert edge.sum() > 200 and cell.sum() > 400
     assert not (edge & cell).any()
-    assert not cell[ids > 0].any() and not edge[ids > 0].any()
+    assert inside.any() and not cell[inside].any() and not edge[inside].any()
     both = np.where(edge[..., None], drawn['edge'], drawn['cell'])
     assert np.abs(both - drawn['both']).max() <= 30
 

@@ -112,7 +112,7 @@ class DrawnTasks:
     size = 160, 120
     tasks = 1
 
-    def scene(self, seed, horizon, *, held_out=True):
+    def scene(self, seed, horizon, *, held_out=True, explicit=True):
         rng = np.random.default_rng([seed, len(horizon), held_out])
         width, height = self.size
         image = np.full((height, width, 3), 190, np.uint8)

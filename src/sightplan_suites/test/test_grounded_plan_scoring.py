@@ -309,6 +309,90 @@ def test_random_plans_equal_brute_force(count: int):
     assert min(seen.values()) > 0.03 * count, seen
 
 
+# ------------------------------------------------------------- several plans, partial orders
+
+
+FRONT, TRAY_2 = [20, 300, 120, 380], [20, 20, 120, 80]
+AT_ANY_TIME = (PlanBlock((OPEN_UNIT,), after=()), PlanBlock((unit(RED),), after=(0,)),
+               PlanBlock((CLOSE_UNIT,), after=(1,)), PlanBlock((unit(BLUE, TRAY_2),), after=()))
+"""Open the drawer, put the red cup in, close it; the blue cup goes elsewhere at any time."""
+ELSEWHERE = (70, 50)
+
+
+@pytest.mark.parametrize('at', range(4))
+def test_a_block_after_none_may_come_at_any_time(at):
+    steps = [[opened()], [grasp(RED), place(IN)], [closed()]]
+    steps.insert(at, [grasp(BLUE), place(ELSEWHERE)])
+    assert values(scored([one for some in steps for one in some], AT_ANY_TIME)) == (1, 1, 1, 1)
+
+
+def test_blocks_that_come_after_others_keep_that_order():
+    swapped = [grasp(BLUE), place(ELSEWHERE), grasp(RED), place(IN), opened(), closed()]
+    found = scored(swapped, AT_ANY_TIME)
+    assert values(found) == (0, 0, 1, 1) and found.causes == ('wrong_order',)
+    needless = [opened(), opened(FRONT), grasp(RED), place(IN), closed(), grasp(BLUE),
+                place(ELSEWHERE)]
+    assert values(scored(needless, AT_ANY_TIME))[:2] == (0, 1)
+
+
+def test_any_of_several_places_is_right():
+    first = unit(RED)
+    both = PlanUnit(first.kind, 'it', first.region, 'there', first.place, (
+        ('elsewhere', region(TRAY_2)),))
+    for point, right_there in ((IN, 1.0), (ELSEWHERE, 1.0), ((5, 470), 0.0)):
+        said = [grasp(RED), place(point)]
+        assert scored(said, [PlanBlock((both,))]).arr == right_there
+    assert scored([grasp(RED), place(ELSEWHERE)], [PlanBlock((first,))]).arr == 0.0
+
+
+def test_the_best_of_several_plans_counts():
+    plans = [BLOCKS, (PlanBlock((unit(RED, TRAY_2),)),)]
+    steps = read_steps([grasp(RED), place(ELSEWHERE)], Coords.PIXEL_XYXY, SIZE)
+    found = scoring.best_score(plans, steps)
+    assert found.tsr and found.plan == 1 and not found.causes
+    steps = read_steps(right(), Coords.PIXEL_XYXY, SIZE)
+    assert (found := scoring.best_score(plans, steps)).tsr and found.plan == 0
+    assert scoring.best_score(plans, []).plan == 0
+
+
+def in_order(blocks, order):
+    """Whether numbers of units come in an order that partly ordered blocks allow."""
+    numbers, ends = itertools.count(), []
+    before = {}
+    for block in blocks:
+        earlier = set().union(*(ends[one] for one in block.after)) if block.after else set()
+        own = [next(numbers) for _ in block.units]
+        for index, one in enumerate(own):
+            before[one] = earlier | (set() if block.unordered else set(own[:index]))
+        ends.append(earlier | set(own))
+    return all(before[one] <= set(order[:place]) for place, one in enumerate(order))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32))
+def test_partly_ordered_plans_equal_brute_force(seed):
+    rng = random.Random(seed)
+    boxes = [[60 * number, 10, 60 * number + 40, 50] for number in range(5)]
+    sizes = rng.choice([(1, 2, 2), (2, 1, 1, 1), (1, 1, 1, 1, 1), (3, 2)])
+    left, blocks = iter(boxes), []
+    for number, size in enumerate(sizes):
+        after = tuple(sorted(rng.sample(range(number), rng.randint(0, number))))
+        blocks.append(PlanBlock(tuple(unit(next(left)) for _ in range(size)),
+                                rng.random() < 0.5, after))
+    for order in itertools.permutations(range(5)):
+        said = [step for one in order for step in (grasp(boxes[one]), place(IN))]
+        found = scored(said, blocks)
+        assert found.tsr is found.tsr_lenient is in_order(blocks, order)
+        more = scored([opened(), *said, closed()], blocks)
+        assert not more.tsr and more.tsr_lenient is found.tsr
+
+
+def test_alike_units_of_a_partly_ordered_plan_are_exchanged():
+    twins = PlanBlock((unit(RED),) * 12, True, ())
+    said = [grasp(RED), place(IN)] * 12
+    assert scored(said, [twins]).tsr and not scored(said[:-2], [twins]).tsr
+
+
 # -------------------------------------------------------------------------------- properties
 
 

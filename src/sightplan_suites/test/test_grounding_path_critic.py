@@ -302,19 +302,22 @@ THROUGH = [(-30.0, 7.0), (30.0, 7.0)]
 ALONG = [(-30.0, 5.0), (30.0, 5.0)]
 
 
-@pytest.mark.parametrize('bad', [THROUGH, ALONG])
-def test_a_path_that_crosses_an_obstacle_is_never_the_best(bad):
+@pytest.mark.parametrize(('bad', 'how'), [
+    (THROUGH, 'leads for 10 through obstacle 1 at -5, 7'),
+    (ALONG, 'leads for 10 through obstacle 1 at -5, 5')])
+def test_a_path_that_crosses_an_obstacle_is_never_the_best(bad, how):
     """Not even where all that is wanted speaks for it, nor where nothing else is left."""
     found = compare_paths(WALL, [bad, ROUND], certain(SHORT))
     assert (found.best, found.ranking, found.crossing) == ((0, 1), (1, 0), (0,))
     assert found.reason == (
-        'Path 2 is the best with probability 1.00, the only one that is free. Path 1 touches or '
-        'crosses an obstacle and cannot be the best.')
+        'Path 2 is the best with probability 1.00, the only one that is not out. '
+        f'Path 1 is out: it {how}.')
     found = compare_paths(WALL, [ROUND, bad, STRAIGHT], certain(SHORT))
     assert (found.best, found.ranking) == ((0, 0, 1), (2, 0, 1))
     assert found.descriptors[1].minimum_clearance == 0
     assert found.reason.startswith('Path 3, of 2 that are compared, is the best with probability')
-    assert found.reason.endswith('Path 2 touches or crosses an obstacle and cannot be the best.')
+    assert found.reason.endswith(f'Path 2 is out: it {how}.')
+    assert found.to_json()['out'][1][0]['what'] == 'obstacle 1'
     found = PathCritic(Reader(SHORT)).compare(WALL, [bad, STRAIGHT], 'Be quick.')
     assert found.best == pytest.approx((0, 1)) and found.ranking == (1, 0)
 
@@ -322,8 +325,8 @@ def test_a_path_that_crosses_an_obstacle_is_never_the_best(bad):
 def test_where_all_paths_cross_there_is_no_best():
     found = compare_paths(WALL, [THROUGH, ALONG, THROUGH], certain(SHORT), numbers=(4, 9, 2))
     assert (found.best, found.ranking, found.crossing) == ((0, 0, 0), (), (0, 1, 2))
-    assert found.reason.startswith('There is no best path: each of them touches or crosses')
-    assert found.to_json()['ranking'] == [] and found.to_json()['crossing'] == [1, 2, 3]
+    assert found.reason.startswith('There is no best path: all are out. Path 4 is out: it leads')
+    assert found.to_json()['ranking'] == [] and all(found.to_json()['out'])
 
 
 def test_paths_that_are_alike_share_and_one_without_numbers_is_refused():
@@ -360,7 +363,8 @@ def test_paths_are_called_by_their_numbers():
     through = [(-30.0, 7.0), (0.0, 7.0), (30.0, 7.0)]
     found = compare_paths(WALL, [ROUND, STRAIGHT, through], certain(SHORT), numbers=(4, 9, 2))
     assert found.reason.startswith('Path 9, of 2 that are compared, is the best with')
-    assert 'compared with path 4' in found.reason and 'Path 2 touches' in found.reason
+    assert 'compared with path 4' in found.reason
+    assert 'Path 2 is out: it leads for 10' in found.reason
 
 
 def test_doubt_is_named():
@@ -371,17 +375,24 @@ def test_doubt_is_named():
 def test_thresholds_fit_the_map():
     assert thresholds_on(WALL) == PATHEVAL
     room = dataclasses.replace(WALL, polygons=(), bounds=Bounds(0, 0, 8, 4))
-    assert thresholds_on(room) == thresholds_on(WALL, 0.1)
-    assert thresholds_on(WALL, 0.1).path_length == pytest.approx(5)
-    assert thresholds_on(WALL, 0.1).sharp_turns == 1
-    assert thresholds_on(room, 1.0) == PATHEVAL
+    assert thresholds_on(room).path_length == pytest.approx(5)
+    assert thresholds_on(room).minimum_clearance == pytest.approx(0.08)
+    assert thresholds_on(room).sharp_turns == 1
+
+
+def test_the_scale_of_lengths_leaves_clearances_alone():
+    near = [(-30.0, 3.0), (30.0, 3.0)]
+    for differences in ('robot', 'published'):
+        one, other = (compare_paths(WALL, [STRAIGHT, near], certain(SHORT), CriticSettings(
+            differences=differences, length_scale=scale)).thresholds for scale in (1.0, 0.1))
+        assert other.path_length == pytest.approx(one.path_length / 10)
+        assert dataclasses.replace(other, path_length=one.path_length) == one
 
 
 @pytest.mark.parametrize(('paths', 'what'), [
     ([STRAIGHT], 'paths: 1 of them'), ([STRAIGHT] * 17, 'paths: 17 of them'),
     ([STRAIGHT, [(0, 0)]], r'paths\[1\] has 1 points'),
-    ([STRAIGHT, [(0, 0), (41, 0)]], r'paths\[1\], point 1 lies off the map at 41, 0'),
-    ([[(0, 0), (1, 1), (1, 1)], STRAIGHT], r'paths\[0\], point 2 repeats'),
+    ([[(1, 1), (1, 1)], STRAIGHT], r'paths\[0\] has 2 points, fewer than two different'),
     ([STRAIGHT, [(0, 0), (math.nan, 0)]], r'paths\[1\]: points: point 2 is not finite')])
 def test_paths_that_cannot_be_compared_are_named(paths, what):
     backend = Reader(SHORT)
@@ -434,6 +445,31 @@ def test_pictures_alone_are_compared_in_pairs():
     few = compare_pictures(Looks(), pictures(10, 90, 200, 50), 'Be bright.',
                            CriticSettings(pairs=2))
     assert 'No map was known: 2 pairs' in few.reason and max(few.best) < max(many.best)
+
+
+class Blind(ModelByKind):
+    """Cannot tell anything of dark pictures."""
+
+    name = 'blind'
+
+    @answers_kind(Choose)
+    def choose(self, request, deadline: Deadline):
+        dark = any(part.mean() < 50 for part in request.parts if not isinstance(part, str))
+        return (ChoiceReply(cannot_tell='a picture is unlike those that it was made for') if dark
+                else ChoiceReply((0.9, 0.1), 0))
+
+
+def test_of_pictures_that_the_model_cannot_tell_apart_none_is_the_best():
+    found = compare_pictures(Blind(), pictures(10, 20), 'Be bright.', vector=(1, 0, 0, 0, 0, 0, 0))
+    assert found.ranking == () and found.best == (0.5, 0.5)
+    assert found.cannot_tell == 'a picture is unlike those that it was made for'
+    assert found.reason == ('It cannot be told which path is the best: a picture is unlike those '
+                            'that it was made for.')
+    assert found.to_json()['cannot_tell'] == found.cannot_tell
+    some = compare_pictures(Blind(), pictures(10, 90, 200), 'Be bright.',
+                            vector=(1, 0, 0, 0, 0, 0, 0))
+    assert some.ranking and not some.cannot_tell
+    assert '2 pairs could not be told apart' in some.reason
 
 
 def test_a_vector_reaches_who_reads_no_sentences():

@@ -99,7 +99,7 @@ def test_a_method_that_cannot_work_is_refused_before_the_run(tmp_path: Path) -> 
                                          r'none.*openai'):
         run(RunSettings(**given, method='ground', method_options={'reading': True},
                         backend='noisy_reader'))
-    with pytest.raises(InputError, match='draws none \\(world option view=text\\)'):
+    with pytest.raises(InputError, match='draws no pictures \\(world option view=text\\)'):
         run(RunSettings(**{**given, 'world_options': {'view': 'text'}}, method='ground',
                         backend='embedded'))
     assert not (tmp_path / 'run').exists()
@@ -135,13 +135,15 @@ def test_a_served_model_solves_boards_that_are_described_in_words(
         assert word not in said, 'no prompt about a description speaks of a picture'
 
 
-def test_a_model_that_cannot_write_is_refused_for_boards_in_words(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"'transformers' cannot answer yes/no questions about a "
-                                         r'description.*view=text.*openai'):
+@pytest.mark.parametrize('method', ['ground', 'belief', 'decode', 'ground_cot'])
+def test_a_model_that_only_looks_is_refused_for_boards_in_words(tmp_path: Path, method: str,
+                                                                ) -> None:
+    with pytest.raises(InputError, match=r"'embedded' cannot answer yes/no questions about a "
+                                         r'description.*view=text.*leave.*out.*openai.*transformers'):
         run(RunSettings(
             suite='ivispar', domain='sliding', problems=str(write(tmp_path / 'data')),
-            method='ground', backend='transformers', backend_options={'model': './none'},
-            world_options={'view': 'text'}, out=str(tmp_path / 'run')))
+            method=method, world_options={'view': 'text'}, out=str(tmp_path / 'run')))
+    assert not (tmp_path / 'run').exists()
 
 
 @pytest.mark.parametrize(('changes', 'said'), [

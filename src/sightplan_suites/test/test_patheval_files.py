@@ -11,7 +11,8 @@ import pytest
 
 from sightplan import cli
 from sightplan.model import InputError
-from sightplan_suites.patheval import official, samples, segments
+from sightplan_suites.patheval import json_files, official, samples, segments
+from sightplan_suites.patheval import records as record_files
 from sightplan_suites.patheval.items import FromFile
 from sightplan_suites.paths.descriptors import KEYS
 from sightplan_suites.paths.maps import GOAL, START, ObstacleMap, map_text
@@ -38,15 +39,15 @@ def environment(tmp_path: Path) -> Path:
 @pytest.fixture(scope='module')
 def records(tmp_path_factory: Any) -> Path:
     """Some of the shipped items as records."""
-    out = tmp_path_factory.mktemp('records')
-    official.write_records(out, samples.shipped_items(32)[:20], '2d')
+    out: Path = tmp_path_factory.mktemp('records')
+    record_files.write_records(out, samples.shipped_items(32)[:20], '2d')
     official.write_segments(out, segments.segment_pairs(2))
     return out
 
 
 def edited(records: Path, tmp_path: Path, edit: Any) -> Path:
     """Two of the records, the first one changed; the pictures are left where they are."""
-    rows = json.loads((records / official.RECORDS).read_text())[:2]
+    rows = json.loads((records / record_files.RECORDS).read_text())[:2]
     for row in rows:
         row['image'] = str(records / row['image'])
     edit(rows[0])
@@ -134,10 +135,9 @@ def test_records_of_others_are_read(records: Path, tmp_path: Path) -> None:
     (lambda row: row['conversations'].pop(), 'one from gpt'),
     (lambda row: row['conversations'][0].update(value='<image>'), 'names no task'),
     (lambda row: row.update(image='none.png'), "'none.png' is not there"),
-    (lambda row: row.update(image='images/3d/a.png'), 'view=3d'),
     (lambda row: row.update(scenario=16), 'scenario = 16')])
 def test_a_bad_record_is_named(edit: Any, said: str, records: Path, tmp_path: Path) -> None:
-    found = official.read_records(edited(records, tmp_path, edit))
+    found = record_files.read_records(edited(records, tmp_path, edit))
     assert len(found.items) == 1 and len(found.skipped) == 1
     reason = found.skipped[0]
     assert reason['file'].endswith('all.json') and 'record 1' in reason['reason']
@@ -146,7 +146,7 @@ def test_a_bad_record_is_named(edit: Any, said: str, records: Path, tmp_path: Pa
 
 def both_views(records: Path, folder: Path) -> Path:
     """The same records in both views, as the benchmark's folder has them."""
-    rows = json.loads((records / official.RECORDS).read_text())[:3]
+    rows = json.loads((records / record_files.RECORDS).read_text())[:3]
     for view in ('2D', '3D'):
         for number, row in enumerate(rows):
             picture = folder / 'combined_images' / f'{number}_{view}.png'
@@ -165,19 +165,22 @@ def test_two_views_in_one_folder_stay_apart(view: str, records: Path, tmp_path: 
     assert [one.id for one in found.items] == ['0', '1', '2']
     for one in found.items:
         assert one.details['view'] == view
-    used = official.read_records(folder, view)  # type: ignore[arg-type]
+    used = record_files.read_records(folder, view)  # type: ignore[arg-type]
     assert all(isinstance(item.pictured, FromFile) and f'_{view.upper()}.png' in item.pictured.name
                for item in used.items)
-    other = '3d' if view == '2d' else '2d'
-    assert len(found.skipped) == 3 and all(
-        f'is a picture of view {other}' in text for text in found.skipped)
+    assert found.skipped == [], 'a file for each view is how it should be'
+    rows = json.loads((folder / f'test_dataset_{view.upper()}_formatted.json').read_text())
+    rows[1]['image'] = rows[1]['image'].replace('2D', 'x').replace('3D', '2D').replace('x', '3D')
+    write(folder / f'test_dataset_{view.upper()}_formatted.json', json.dumps(rows))
+    [skipped] = samples.samples('test', {'data': str(folder), 'view': view}).skipped
+    assert f'1 of 3 records have pictures of view {"3d" if view == "2d" else "2d"}' in skipped
 
 
 def test_pictures_of_the_other_view_are_refused_by_their_names(records: Path,
                                                                tmp_path: Path) -> None:
     folder = both_views(records, tmp_path)
     (folder / 'test_dataset_3D_formatted.json').unlink()
-    with pytest.raises(InputError, match='picture of view 2d.*choose view=2d'):
+    with pytest.raises(InputError, match='pictures of view 2d.*choose view=2d'):
         samples.samples('test', {'data': str(folder), 'view': '3d'})
     rows = json.loads((folder / 'test_dataset_2D_formatted.json').read_text())
     for row in rows:  # then the name of the file of records says it
@@ -185,7 +188,7 @@ def test_pictures_of_the_other_view_are_refused_by_their_names(records: Path,
         (folder / row['image']).rename(plain)
         row['image'] = str(plain.relative_to(folder))
     write(folder / 'test_dataset_2D_formatted.json', json.dumps(rows))
-    with pytest.raises(InputError, match='picture of view 2d'):
+    with pytest.raises(InputError, match='pictures of view 2d'):
         samples.samples('test', {'data': str(folder), 'view': '3d'})
     assert len(samples.samples('test', {'data': str(folder)}).items) == 3
 
@@ -198,19 +201,29 @@ def test_a_folder_with_both_views_is_checked_as_a_whole(records: Path, tmp_path:
 
 def test_records_that_cannot_be_used_are_never_replaced(environment: Path) -> None:
     """Although there are environments, from which other items could be made."""
-    official.write_records(environment.parent, samples.shipped_items(32)[:2], '2d')
+    record_files.write_records(environment.parent, samples.shipped_items(32)[:2], '2d')
     with pytest.raises(InputError, match='view=2d'):
         samples.samples('test', {'data': str(environment.parent), 'view': '3d'})
-    write(environment.parent / official.RECORDS, '[{')
+    write(environment.parent / record_files.RECORDS, '[{')
     with pytest.raises(InputError, match='not one record'):
         samples.samples('test', {'data': str(environment.parent)})
 
 
-def test_an_id_twice_is_an_error(records: Path, tmp_path: Path) -> None:
+def test_a_record_that_is_there_twice_counts_once(records: Path, tmp_path: Path) -> None:
     folder = edited(records, tmp_path, lambda row: None)
     write(folder / 'more.json', (folder / 'all.json').read_text())
-    with pytest.raises(InputError, match='twice'):
-        official.read_records(folder)
+    found = record_files.read_records(folder)
+    assert len(found.items) == 2
+    assert ['is there twice' in one['reason'] for one in found.skipped] == [True, True]
+
+
+def test_two_records_of_one_id_are_an_error(records: Path, tmp_path: Path) -> None:
+    folder = edited(records, tmp_path, lambda row: None)
+    rows = json.loads((folder / 'all.json').read_text())
+    rows[1]['id'] = rows[0]['id']
+    write(folder / 'all.json', json.dumps(rows))
+    with pytest.raises(InputError, match=r'record 2.*twice.*record 1'):
+        record_files.read_records(folder)
 
 
 @pytest.mark.parametrize(('edit', 'said'), [
@@ -219,9 +232,9 @@ def test_an_id_twice_is_an_error(records: Path, tmp_path: Path) -> None:
     (lambda row: row.pop('second'), 'second is missing'),
     (lambda row: row['first'][0].__setitem__(0, float('inf')), 'first')])
 def test_a_bad_segment_is_named(edit: Any, said: str, records: Path, tmp_path: Path) -> None:
-    rows = json.loads((records / official.SEGMENTS).read_text())
+    rows = json.loads((records / json_files.SEGMENTS).read_text())
     edit(rows[0])
-    write(tmp_path / official.SEGMENTS, json.dumps(rows))
+    write(tmp_path / json_files.SEGMENTS, json.dumps(rows))
     found, skipped = official.read_segments(tmp_path)
     assert len(found) == len(rows) - 1 and 'pair 1' in skipped[0]['reason']
     assert said in skipped[0]['reason']
@@ -233,7 +246,7 @@ def test_a_bad_segment_is_named(edit: Any, said: str, records: Path, tmp_path: P
 def test_paths_are_measured(environment: Path, tmp_path: Path, capsys: Any) -> None:
     code, found, _ = command(capsys, 'measure', environment, '--path',
                              tmp_path / 'SceneMaze_Dims10_0.txt')
-    assert code == 0 and set(found) == {'measures'} and len(found['measures']) == 2
+    assert code == 0 and found['rule'] == 'swept' and len(found['measures']) == 2
     through = write(tmp_path / 'through.txt', '-36 -36\n0 0\n36 36\n')
     code, found, _ = command(capsys, 'measure', environment, '--path', through)
     assert code == 0 and list(found['measures']) == list(KEYS)
@@ -241,11 +254,11 @@ def test_paths_are_measured(environment: Path, tmp_path: Path, capsys: Any) -> N
     assert found['measures']['Path length'] == pytest.approx(2 * 36 * 2 ** 0.5)
     straight = write(tmp_path / 'straight.txt', '-36.6031 -36.4332\n36.0982 36.363\n')
     least = {}
-    for rule in ('line', 'waypoints'):
+    for rule in ('swept', 'waypoints'):
         code, found, _ = command(capsys, 'measure', environment, '--path', straight, '--rule',
                                  rule)
         least[rule] = found['measures']['Minimum clearance']
-    assert code == 0 and least['line'] == 0 < least['waypoints'], 'through the walls of a maze'
+    assert code == 0 and least['swept'] == 0 < least['waypoints'], 'through the walls of a maze'
 
 
 @pytest.mark.parametrize(('text', 'said'), [
@@ -300,7 +313,7 @@ def test_what_cannot_be_planned_says_why(tmp_path: Path, capsys: Any) -> None:
 
 def test_shipped_items_are_exported(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     some = samples.shipped_items(32)[:3]
-    monkeypatch.setattr(samples, 'shipped_items', lambda: some)
+    monkeypatch.setattr(samples, 'shipped_items', lambda form, scenarios_file: some)
     out = tmp_path / 'out'
     code, found, _ = command(capsys, 'export', '--out', out, '--view', '3d')
     assert code == 0 and found['records'] == 3

@@ -12,7 +12,7 @@ import pytest
 
 from sightplan import cli
 from sightplan.model import InputError
-from sightplan_suites.patheval import building, generating, official, samples
+from sightplan_suites.patheval import building, generating, records, samples
 from sightplan_suites.paths.path_files import PathRun
 
 
@@ -92,12 +92,12 @@ def test_a_folder_is_gone_on_with_for_the_same_arguments_only(tmp_path: Path,
 def test_records_have_the_conversation_format(tmp_path: Path, planned: list[str]) -> None:
     out = tmp_path / 'out'
     generating.generate(out, 1, 7)
-    row = json.loads((out / official.RECORDS).read_text())[0]
+    row = json.loads((out / records.RECORDS).read_text())[0]
     assert [one['from'] for one in row['conversations']] == ['human', 'gpt']
     assert row['conversations'][0]['value'].startswith('<image>\n')
     assert row['conversations'][1]['value'] in ('Path 1', 'Path 2')
     assert set(row['metrics']) == {'Path 1', 'Path 2'} and len(row['metrics']['Path 1']) == 7
-    found = official.read_records(out)
+    found = records.read_records(out)
     assert len(found.items) == 15 and not found.skipped
 
 
@@ -105,8 +105,9 @@ def test_the_split_train_is_written_by_its_name(tmp_path: Path, monkeypatch: Any
     seen: list[tuple[Any, ...]] = []
 
     def generate(out: Path, count: int, seed: int, view: str, workers: int, stage: Any,
-                 ) -> dict[str, int]:
+                 form: str) -> dict[str, int]:
         seen.append((count, seed, view, workers))
+        assert form == 'abstract'
         return {'records': 15 * count}
     monkeypatch.setattr(generating, 'generate', generate)
     words = ['suite', 'patheval', 'generate', '--out', str(tmp_path / 'x')]

@@ -18,7 +18,7 @@ from sightplan.runs import load_suite
 from sightplan.runs.suite_parts import Samples
 from sightplan_models import noisy_critic
 from sightplan_suites.patheval import building, reading, samples, segments
-from sightplan_suites.patheval.scenarios import scenario, vectors
+from sightplan_suites.patheval.scenarios import read_task, scenario, vectors
 from sightplan_suites.paths.descriptors import KEYS, NAMES
 from sightplan_suites.paths.drawing import pair
 from sightplan_suites.paths.generator import generate_map
@@ -161,7 +161,7 @@ def test_random_names_are_fresh_and_stay_at_their_places() -> None:
 def test_without_images_there_is_the_task_and_no_picture() -> None:
     sample = load(variant='no_images').items[0]
     assert not pictures(sample) and 'left half' not in texts(sample)
-    assert scenario(sample.details['scenario']).text in texts(sample)
+    assert scenario(sample.details['scenario']).abstract[0] in texts(sample)
     blank = load(variant='no_images', blank=True).items[0]
     assert pictures(blank)[0].load().min() == 255
 
@@ -191,9 +191,49 @@ def test_what_is_told_does_not_depend_on_the_answer() -> None:
     for sample in found.items[:200]:
         assert sample.choices[0].subjects == (f'{sample.id}/a', f'{sample.id}/b')
         assert set(sample.details) == {'asks', 'variant', 'view', 'map', 'family', 'pair',
-                                       'scenario', 'descriptors', 'level'}
+                                       'scenario', 'descriptors', 'level', *sample.told}
+        assert sample.told == ('task', 'first', 'second')
         wanted = dict(sample.choices[0].properties)
         assert set(sample.details['descriptors']) <= set(wanted)
+
+
+def test_tasks_are_abstract_unless_they_are_to_be_spelled_out() -> None:
+    abstract, spelled = load(), load(form='spelled')
+    assert abstract.identity['form'] == 'abstract' and spelled.identity['form'] == 'spelled'
+    assert abstract.identity['words_sha256'] != spelled.identity['words_sha256']
+    for one, other in zip(abstract.items[::97], spelled.items[::97], strict=True):
+        task = scenario(one.details['scenario'])
+        assert texts(one).startswith(task.abstract[0]) and texts(other).startswith(task.text)
+        assert one.id == other.id and abstract.truth(one.id) == spelled.truth(one.id)
+    asked = {form: texts(load(variant='level1', form=form).items[0])
+             for form in ('abstract', 'spelled')}
+    assert all(text.startswith(scenario(1).wordings(form)[0]) for form, text in asked.items())
+    assert 'form' not in load(variant='perception').identity, 'no task is asked about'
+
+
+def test_what_decides_is_granted_only_if_it_is_to_be() -> None:
+    told, found = load(), load(granted='nothing')
+    assert found.identity['granted'] == 'nothing'
+    assert found.identity['words_sha256'] != told.identity['words_sha256']
+    for sample in found.items[::31]:
+        task = scenario(sample.details['scenario'])
+        read = read_task(task.abstract[0])
+        assert sample.choices[0].properties == (read or (('path_length', -1),))
+    assert read_task('The pelican met a tuba.') == (), 'then the shorter path is taken'
+    assert dict(read_task('Keep it short and far from the walls.'))['path_length'] == -1
+    perceived = load(variant='perception', granted='nothing')
+    assert perceived.items[0].choices[0].properties, 'the question itself says which'
+
+
+@pytest.mark.parametrize('variant', ['none', 'descriptors', 'perception', 'perception_fine'])
+def test_no_more_is_explained_than_the_papers_prompts_do(variant: str) -> None:
+    full, short = (texts(load(variant=variant, explained=how).items[0])
+                   for how in ('all', 'paper'))
+    assert 'the frame is no obstacle' in full and 'walls' not in full
+    assert 'frame' not in short and 'red' not in short and 'left half' in short
+    if variant == 'descriptors':
+        assert '- Minimum clearance' in short and '- Average clearance' not in short
+        assert '"Average clearance"' in short and '- Average clearance' in full
 
 
 # ---------------------------------------------------------------------- both orders, and truth

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip('torch')
 
 from sightplan_models._embedded_paths_network import Network, Shape  # noqa: E402
-from sightplan_suites.patheval import official, samples  # noqa: E402
+from sightplan_suites.patheval import records, samples  # noqa: E402
 from sightplan_suites.paths.labels import ORDER  # noqa: E402
 
 TRAINING = Path(__file__).resolve().parents[3] / 'training'
@@ -95,7 +95,7 @@ def test_pictures_are_read_once_and_kept(modules: Any, encoder: Network, tmp_pat
 def test_a_folder_of_items_is_needed(modules: Any, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match='--split train'):
         modules['paths_features'].train_items(tmp_path)
-    official.write_records(tmp_path, samples.shipped_items(32)[:3], '2d')
+    records.write_records(tmp_path, samples.shipped_items(32)[:3], '2d')
     assert len(modules['paths_features'].train_items(tmp_path)[0]) == 3
 
 

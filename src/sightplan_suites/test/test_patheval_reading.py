@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -189,7 +190,10 @@ def test_the_summary_has_all_parts() -> None:
     assert perceived['sharp_turns']['all']['n'] == 0
 
 
-def test_the_report_puts_ours_beside_the_papers() -> None:
+def test_the_report_puts_ours_beside_the_papers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, 'compared', lambda group, split, tokens: {
+        'measured': 'here', 'unlike': None})
+    monkeypatch.setattr(report, 'Results', lambda runs: SimpleNamespace(groups=runs))
     run: Any = _Run(LINES)
     tables = {table.name: table.rows for table in report.tables([run])}
     ours, *theirs = tables['accuracy']

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,7 @@ from sightplan_suites.paths import (
     scaled,
     select_pairs,
 )
+from sightplan_suites.paths.scenarios import ABSTRACT, SPELLED
 
 BASE = Descriptors(minimum_clearance=1.0, maximum_clearance=5.0, average_clearance=3.0,
                    path_length=150.0, smoothness=500.0, sharp_turns=2, maximum_angle=100.0)
@@ -124,15 +126,36 @@ def test_the_scenarios_are_those_of_the_paper():
     texts = [text for item in scenarios for text in (item.text, *item.paraphrases)]
     assert len(texts) == len(set(texts)) == 60
     assert all(20 <= len(text.split()) <= 75 for text in texts[::4])
+    assert all(item.wordings(SPELLED) == (item.text, *item.paraphrases) for item in scenarios)
     assert scenarios[4].needed == needed((0, 1, 0, -1, 0, 0, 0)) == (
         'minimum_clearance', 'path_length')
+
+
+DESCRIPTORS = re.compile(
+    r'\b(clear|clearance|distance|distant|remote|near|nearer|nearest|close|closer|closest|closely'
+    r'|far|farther|farthest|away|gap|room|roomy|roomier|space|spacious|wide|width|narrow|tight'
+    r'|tightest|berth|hug|cling|wall|obstacle|border|short|shorter|shortest|long|longer|longest'
+    r'|length|brief|quick|direct|detour|extra|metres travelled|cover|coverage|area|turn'
+    r'|sharp|sharply|abrupt|bend|corner|curve|angle|steep|steeply|smooth|smoothly|straight|gentle|gently|steer'
+    r'|steering|swerve|zigzag|winding|direction|path|route|way|course|flow|avoid|descriptor'
+    r'|least|greatest|average|total|maximum|minimum|sum)(s|es|ed|ing)?\b', re.IGNORECASE)
+"""Words that name a descriptor, or say in other words what is wanted of one."""
+
+
+def test_abstract_sentences_name_no_descriptor():
+    scenarios = load_scenarios()
+    texts = [text for item in scenarios for text in item.wordings(ABSTRACT)]
+    assert len(texts) == len(set(texts)) and all(len(item.abstract) >= 3 for item in scenarios)
+    assert all(8 <= len(text.split()) <= 32 for text in texts)
+    assert {text: found[0] for text in texts if (found := DESCRIPTORS.search(text))} == {}
+    assert all(DESCRIPTORS.search(text) for item in scenarios for text in item.wordings(SPELLED))
 
 
 @pytest.mark.parametrize(('entry', 'message'), [
     ('{id: 1, theme: a, prefers: {speed: 1}, text: b}', "unknown descriptor 'speed'"),
     ('{id: 1, theme: a, prefers: {path_length: 2}, text: b}', 'scenario 1: prefers'),
     ('{id: 1, theme: a, prefers: {}, text: b}', 'no descriptor matters'),
-    ('{id: 1, theme: a, prefers: {path_length: 1}, text: " "}', 'text or a paraphrase is empty'),
+    ('{id: 1, theme: a, prefers: {path_length: 1}, text: " "}', 'abstract wording is empty'),
     ('{id: 1, theme: a, prefers: {path_length: 1}}', 'text'),
     ('\n- '.join(['{id: 1, theme: a, prefers: {path_length: 1}, text: b}'] * 2),
      'scenario 1 is there twice'),

@@ -11,6 +11,7 @@ import pickletools
 import random
 import struct
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -104,6 +105,65 @@ def test_numbers_in_every_dress(tmp_path, answer, rows, newer):
 def test_one_dictionary_that_was_saved_alone(tmp_path):
     np.save(tmp_path / 'a.npy', {'ans': [0.1, 0.2]}, allow_pickle=True)
     assert answers(tmp_path / 'a.npy') == [[(0.1, 0.2)]]
+
+
+class Point_Float:  # noqa: N801 - the name of the release's class
+    """Pickled as a pydantic model is: made without arguments, then given a state."""
+
+    def __init__(self, x, y, extra=None):
+        self.state = {'__dict__': {'x': x, 'y': y}, '__pydantic_extra__': extra,
+                      '__pydantic_fields_set__': {'x', 'y'}, '__pydantic_private__': None}
+
+    def __getstate__(self):
+        return self.state
+
+    def __setstate__(self, state):
+        self.state = state
+
+
+@pytest.fixture
+def points(monkeypatch):
+    """The class of points as one of the release's module, which pickles name."""
+    monkeypatch.setitem(sys.modules, 'vlms', types.ModuleType('vlms'))
+    module = types.ModuleType('vlms.base')
+    monkeypatch.setitem(sys.modules, 'vlms.base', module)
+    monkeypatch.setattr(Point_Float, '__module__', 'vlms.base')
+    module.Point_Float = Point_Float
+    return Point_Float
+
+
+@pytest.mark.parametrize('newer', [False, True])
+def test_traces_of_the_release_are_objects(tmp_path, points, newer):
+    trace = np.empty(2, object)
+    trace[:] = points(0.25, np.float64(0.5)), points(1, 0.75)
+    path = tmp_path / 's3' / 'gemini' / '5' / 'info.npy'
+    save(path, numpy_1(trace))
+    if newer:
+        np.save(path, trace, allow_pickle=True)
+    assert answers(path) == [[(0.25, 0.5), (1.0, 0.75)]]
+    (found,), skipped = info_files.import_results(tmp_path)
+    assert (found.id, found.trace, found.model, skipped) == (
+        's3/4', ((0.25, 0.5), (1.0, 0.75)), 'gemini', [])
+
+
+def test_traces_in_lists_and_dictionaries(tmp_path, points):
+    listed = np.empty(1, object)
+    listed[0] = [points(0.25, 0.5), points(1, 0.75)]
+    for name, array in {'a': listed, 'b': np.array([{'ans': listed[0]}], object)}.items():
+        path = save(tmp_path / f'{name}.npy', numpy_1(array))
+        assert answers(path) == [[(0.25, 0.5), (1.0, 0.75)]]
+
+
+@pytest.mark.parametrize('state', [
+    {'__dict__': {'x': 0.5}}, {'__dict__': []}, (1, 2), {'__dict__': {'x': 'far', 'y': 0.5}},
+    {'__dict__': {'x': [0.5], 'y': {}}}])
+def test_points_without_numbers_are_refused(tmp_path, points, state):
+    point = points(0.5, 0.5)
+    point.state = state
+    array = np.empty(1, object)
+    array[0] = point
+    with pytest.raises(RefusedError):
+        answers(save(tmp_path / 'a.npy', numpy_1(array)))
 
 
 # ------------------------------------------------------------------------------------ refusing

@@ -215,6 +215,7 @@ def test_a_start_stands_in_the_name(tmp_path, name, start):
     item, = read_official(tmp_path).items
     assert item.start == start and item.split == 's3' and item.text == 'move it'
     assert item.source == ('rt' if '/' in name else 'unknown')
+    assert item.marked is ('mark' in name)
 
 
 @pytest.mark.parametrize('line', ['7.png,32,12', '7,32,12', 'droid/7.png, 32.0 , 12'])
@@ -223,13 +224,15 @@ def test_a_start_stands_in_the_file_beside(tmp_path, line):
     (tmp_path / 'images_s3/droid/points.txt').write_text(f'nonsense\n\n{line}\nother,1,2\n')
     found = read_official(tmp_path)
     assert found.items[0].start == (0.5, 0.25) and found.items[0].source == 'droid'
+    assert not found.items[0].marked
     assert [one['file'] for one in found.skipped] == [f'{tmp_path}/images_s3/droid/points.txt:1']
 
 
 @pytest.mark.parametrize('name', ['droid_more/12.png', '1_2.png', 'mark.png'])
-def test_traces_without_a_start_are_named(tmp_path, name):
+def test_traces_without_a_start_may_begin_anywhere(tmp_path, name):
     write_data(tmp_path, traces=[trace(name)], pictures=[f'images_s3/{name}'])
-    assert 'no start' in only_reason(tmp_path)
+    item, = read_official(tmp_path).items
+    assert item.start is None and not item.marked
 
 
 @pytest.mark.parametrize('name', ['0_mark_0.19_7.2.png', '0_mark_-0.3_0.5.png'])

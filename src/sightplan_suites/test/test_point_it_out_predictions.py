@@ -76,11 +76,11 @@ def test_items_that_cannot_be_used_are_named_and_not_scored(score):
     assert code == 0 and [item['id'] for item in found['items']] == ['s1s2/0']
     reasons = {(one.get('id'), one['file'].rpartition('/')[2]): one['reason']
                for one in found['skipped']}
-    assert 'missing' in reasons['s1s2/1', 'gone.png'] and 'no start' in next(
-        reason for (name, _), reason in reasons.items() if name == 's3/1')
+    assert 'missing' in reasons['s1s2/1', 'gone.png']
     assert 'cannot be used' in reasons['s1s2/1', 'p.jsonl:2']
     assert 'no item' in reasons['s1s2/77', 'p.jsonl:3'] and ('x', 'p.jsonl:4') in reasons
-    assert found['missing'] == ['s1s2/2', 's3/0'] and '5 skipped' in err and 's1s2/77' in err
+    assert found['missing'] == ['s1s2/2', 's3/0', 's3/1']
+    assert '4 skipped' in err and 's1s2/77' in err
 
 
 def test_an_id_twice_is_an_error(score):

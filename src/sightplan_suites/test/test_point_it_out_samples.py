@@ -435,9 +435,8 @@ def test_causes_are_counted_and_a_few_samples_of_each_have_a_picture(tmp_path, c
     pictures = [line for line in lines if line.get('picture')]
     assert {line['cause'] for line in pictures} == set(summary['causes'])
     assert len([line for line in pictures if line['cause'] == 'unknown_words']) == 3
-    original = part('s1').items[0].parts[0].load()
     drawn = read_image(tmp_path / 'run' / pictures[0]['picture'])
-    assert drawn.shape == original.shape and (drawn != original).any()
+    assert drawn.ndim == 3 and len(np.unique(drawn.reshape(-1, 3), axis=0)) > 100
     _, without = wrong_run(tmp_path / 'without', images=False)
     assert not any(line.get('picture') for line in without)
     assert not (tmp_path / 'without' / 'failures').exists()
@@ -451,7 +450,7 @@ def test_the_report_of_samples_shows_what_went_wrong(tmp_path, capsys):
     wrong_run(tmp_path / 'runs' / 'points')
     command = ['report', str(tmp_path / 'runs'), '--out', str(tmp_path / 'report')]
     assert cli.main(command) == 0
-    assert '18 samples;' in capsys.readouterr().out
+    assert '18 of 18 samples have a page' in capsys.readouterr().out
     page = (tmp_path / 'report' / 'report.html').read_text()
     section = page[page.index('id="causes"'):]
     assert 'unknown words' in section or 'unknown_words' in section
@@ -470,5 +469,5 @@ def test_reasons_and_failures_speak_of_samples(tmp_path, capsys):
     page = (tmp_path / 'report' / 'report.html').read_text()
     assert '6 samples' in page and '6 episodes' not in page
     capsys.readouterr()
-    assert cli.main(['failures', str(tmp_path / 'run')]) == 2
-    assert 'summary.json has the counts' in capsys.readouterr().err
+    assert cli.main(['failures', str(tmp_path / 'run')]) == 0
+    assert 'unknown' in capsys.readouterr().out

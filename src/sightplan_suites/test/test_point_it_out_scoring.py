@@ -196,8 +196,18 @@ def test_a_first_ring_without_area_is_not_scored_as_released():
 def test_a_readable_box_without_area_scores_zero(region):
     found, cause = measured(region)
     assert cause == 'degenerate' and found['unread'] == 0.0
-    for name in ('score', 'iou_normalised', 'iou_released', 'precision'):
+    for name in ('score', 'iou_normalised', 'precision'):
         assert found[name] == found[f'{name}_dropped'] == 0.0
+    assert found['iou_released'] == found['iou_released_dropped'] < 0.05
+
+
+def test_the_release_rounds_no_corner_of_a_prediction():
+    found, _ = measured(box(10.6, 10.5, 29.5, 28.25))
+    shared = (29 - 10.6) * (28.25 - 10.5)  # the ring's box is 10 to 29
+    assert found['iou_released'] == pytest.approx(
+        shared / ((29.5 - 10.6) * (28.25 - 10.5) + 361 - shared))
+    assert measured(box(12.2, 10, 12.9, 30))[0]['iou_released'] == pytest.approx(
+        0.7 * 19 / (0.7 * 20 + 361 - 0.7 * 19))  # narrower than a pixel: not nothing
 
 
 def test_a_box_beside_the_mask_is_a_miss():

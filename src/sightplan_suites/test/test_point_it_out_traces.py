@@ -255,6 +255,10 @@ def test_runs_are_judged_and_compared_with_people(drawn, tmp_path, capsys):
     assert found['models']['oracle']['judge'] == {'mean': 5.0, 'traces': 3, 'published': None}
     assert found['picks_best']['value'] == found['picks_worst']['value'] == 1.0
     assert found['picks_best']['n'] == 2 and found['unread'] == 1
+    assert [found[name]['published'] for name in ('agreement', 'picks_best', 'picks_worst')] == [
+        0.82, 0.76, 0.84]
+    code, found, _ = command(capsys, 'agreement', people, out, '--alike', 3)
+    assert code == 0 and found['agreement']['published'] is None  # appendix G has four of five
     script.write_text(json.dumps({'replies': ['{"better": "B"}'] * 6}))
     pairs = (*judge[:-1], tmp_path / 'pairs.jsonl', '--pairs')
     assert command(capsys, *pairs)[1]['judgements'] == 6

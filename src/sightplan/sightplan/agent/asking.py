@@ -119,7 +119,8 @@ def ask_atoms(context: WorldContext, atoms: Sequence[Atom], purpose: AskPurpose,
     expectations = (None,) * len(atoms) if expected is None else tuple(expected)
     if len(expectations) != len(atoms):
         raise ValueError(f'{len(expectations)} expectations for {len(atoms)} questions')
-    prompt = (context.domain.grounding_prompt(context.prompt, memory, context.problem)
+    prompt = (context.domain.grounding_prompt(context.prompt, memory, context.problem,
+                                              observation.described)
               if context.prompt else BARE)
     reason = Reason(purpose, expectations, action, memory, prompt_id(prompt.name, prompt.sha256))
     answers = ask_questions(context.asking(observation, reason=reason), observation,
@@ -130,7 +131,7 @@ def ask_atoms(context: WorldContext, atoms: Sequence[Atom], purpose: AskPurpose,
 
 def detect_instances(context: Context, observation: Observation, looks: int, *,
                      about: Sample | None = None, backend: str = '', instruction: str = '',
-                     tries: int = 1) -> SeenThings:
+                     tries: int = 1, checks: bool = False) -> SeenThings:
     """Let a model find all things in a picture, and tell them apart.
 
     Args:
@@ -142,6 +143,7 @@ def detect_instances(context: Context, observation: Observation, looks: int, *,
         instruction: what the model shall also say the goal of (``read_goal`` of
             ``sightplan.grounding.instructions`` reads it); '' for nothing.
         tries: how often it is asked for the goal at most.
+        checks: whether a model that can is asked of each thing whether it is one.
 
     Raises:
         InputError: the model cannot (names those that can), or there is no picture.
@@ -152,7 +154,7 @@ def detect_instances(context: Context, observation: Observation, looks: int, *,
     if observation.image is None:
         raise InputError('things are told apart in pictures; this observation has none')
     model = context.asking(observation if about is None else about, backend)
-    return ask_one(model, DetectInstances(observation, looks, instruction, tries))
+    return ask_one(model, DetectInstances(observation, looks, instruction, tries, checks))
 
 
 def plan_from(context: WorldContext, state: State, search: str = '') -> PlanningResult:

@@ -248,13 +248,14 @@ class WorldContext(Context, Protocol):
 
     def propose(self, history: Sequence[PastStep],
                 observation: Observation | None = None,
-                form: ProposalForm = AS_PROPOSED) -> Proposal:
+                form: ProposalForm = AS_PROPOSED, past: int = -1) -> Proposal:
         """Let the vision-language model propose a plan or the next action.
 
         Args:
             history: earlier steps, as the prompt shall tell them.
             observation: what to show it; a fresh one when None.
-            form: form of the history and of the reply.
+            form: what the prompt tells, and the form of the history and of the reply.
+            past: number of past pictures that are shown; -1: as many as the prompt says.
         """
 
     def model_known(self, model: str, prompt: str) -> None:

@@ -155,7 +155,8 @@ class _Session:
 
     @property
     def answering_prompt(self) -> str:
-        return self.domain.prompt_id(self.prompt) if traits_of(self._grounder).prompt else ''
+        return (self.domain.prompt_id(self.prompt, self._world.describes)
+                if traits_of(self._grounder).prompt else '')
 
     @property
     def model(self) -> InstantiatedModel:
@@ -272,13 +273,13 @@ class _Session:
 
     def propose(self, history: Sequence[PastStep],
                 observation: Observation | None = None,
-                form: ProposalForm = AS_PROPOSED) -> Proposal:
+                form: ProposalForm = AS_PROPOSED, past: int = -1) -> Proposal:
         if self._visual_planner is None:
             raise InputError('the method lets a vision-language model plan, but none was given')
         if observation is None:
             observation = self.observe()
-        window = min(self.domain.prompts.window(self.prompt), len(self._proposed_at),
-                     len(history))
+        window = min(self.domain.prompts.window(self.prompt) if past < 0 else past,
+                     len(self._proposed_at), len(history))
         task = VisualTask(
             self.problem, self.prompt, tuple(history), self.spec.stop_at_goal,
             tuple(self._proposed_at[len(self._proposed_at) - window:]),
@@ -407,8 +408,12 @@ def _drive(policy: Policy, session: _Session) -> Stop:
         if isinstance(decision, Forfeit):
             session.forfeit(decision.message)
             continue
-        feedback = (session.execute(decision.action) if isinstance(decision, Act)
-                    else session.withhold(decision.action, decision.message))
+        if isinstance(decision, Act):
+            feedback = session.execute(decision.action)
+            if feedback.status is FeedbackStatus.WITHHELD:
+                return Stop(StopReason.DRY_RUN, feedback.message)
+        else:
+            feedback = session.withhold(decision.action, decision.message)
         stop = (_returned(policy, 'learn', policy.learn(context, decision.action, feedback),
                           _MAY_STOP) or session.at_goal())
     return stop

@@ -31,7 +31,7 @@ from sightplan.model import (
 )
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Part, ask_one, can_ask
-from sightplan.model.region import Region
+from sightplan.model.region import Presence, Region
 from sightplan.model.sample import Picture, Sample, SampleReply, SampleTask
 from sightplan.model.sealing import Sealed
 from sightplan.queries import ChoiceReply, Choose, Generate
@@ -40,7 +40,8 @@ from sightplan.queries.marks import numbered
 
 _GREY = np.full((480, 480, 3), 128, np.uint8)
 """The grey picture that a blind method shows to a model that replies to pictures only."""
-_ONCE = PointerSettings(max_askings=1)
+_ONCE = PointerSettings(max_askings=1, prior_present=1.0)
+"""The model is taken at its word about a place; suites ask for what their pictures show."""
 
 
 def failed(error: SightplanError) -> SampleReply:
@@ -114,11 +115,15 @@ def locate(context: Context, sample: Sample, settings: PointerSettings, backend:
     assert target is not None, 'only a sample that asks for a place is located'
     model = context.asking(sample, backend)
     pointing = plugins.part('locator', 'sightplan_belief').BackendLocator(model.backend, model)
-    found = pointing.locate(
-        _GREY if picture is None else picture.load(), [target], settings,
-        depth_m=picture.load_depth() if picture and picture.load_depth else None,
-        camera=picture.camera if picture else None, start=sample.start,
-        timeout_s=model.timeout_s)[0]
+    image = _GREY if picture is None else picture.load()
+    for attempt in range(sample.tries if settings.max_askings == 1 else 1):
+        found = pointing.locate(
+            image, [target], settings,
+            depth_m=picture.load_depth() if picture and picture.load_depth else None,
+            camera=picture.camera if picture else None, start=sample.start,
+            timeout_s=model.timeout_s, wording=sample.wording, attempt=attempt)[0]
+        if found.regions or (not found.unread and sample.wording.presence is Presence.OPEN):
+            break
     return SampleReply(found.text, regions=found.regions, probability=found.probability,
                        unread=found.unread, unknown=found.unknown)
 
@@ -146,6 +151,8 @@ def instances_in(context: Context, sample: Sample, looks: int, backend: str = ''
                             about=sample, backend=backend)
     if seen.unread:
         raise UnresolvedError(seen.unread)
+    if seen.cannot_tell:
+        raise UnresolvedError(f'it cannot tell what there is: {seen.cannot_tell}')
     return seen.instances
 
 
@@ -168,7 +175,7 @@ def goal_of(context: Context, sample: Sample, seen: Sequence[Instance], tries: i
         SpendingCapError: a limit on tokens or cost is reached.
     """
     return propose_goal(context.asking(sample), _picture(sample).load(), seen,
-                        str(sample.details['instruction']), tries)
+                        str(sample.details['instruction']), tries, any_kind=True)
 
 
 def compare_choices(context: Context, sample: Sample, orders: str, neutral: bool) -> SampleReply:
@@ -194,7 +201,8 @@ def compare_choices(context: Context, sample: Sample, orders: str, neutral: bool
     chances = found.probability, 1 - found.probability
     if found.agreed is None and chances[0] == chances[1]:
         return SampleReply(found.replies[0].text, unread=next(
-            reply.unread for reply in found.replies if reply.unread))
+            (reply.unread or f'cannot tell: {reply.cannot_tell}' for reply in found.replies
+             if reply.chosen is None), ''))
     return _chosen([ChoiceReply(chances, int(chances[1] > chances[0]))])
 
 
@@ -251,7 +259,9 @@ def _ask_one(context: Context, sample: Sample, prompt: str, suite_prompt: str) -
             return _chosen([ask_one(model, _choice(context, sample, number))
                             for number in range(len(sample.choices))])
     words = task_of(sample).prompt(suite_prompt)
-    parts = (words.before, *_loaded(sample), words.after)
+    shown = [part for part in _loaded(sample)
+             if not (words.pictures_only and isinstance(part, str))]
+    parts = (words.before, *shown, words.after)
     return SampleReply(ask_one(model, Generate(
         words.system, tuple(part for part in parts if not isinstance(part, str) or part),
         words.max_tokens)).text)
@@ -293,8 +303,10 @@ def _ask_parts(context: Context, sample: Sample, name: str) -> SampleReply:
     answers = ask_questions(
         context.asking(sample), _observed(_first_picture(sample)), sample.questions,
         yes_no_prompt(name, sample.domain))
-    said = any(answer.verdict.says is not None for answer in answers)
-    return SampleReply(data=answers) if said else SampleReply(answers[0].text)
+    if any(answer.verdict.says is not None for answer in answers):
+        return SampleReply(data=answers)
+    first = answers[0]
+    return SampleReply(first.text, unread=f'cannot tell: {first.reason}' if first.reason else '')
 
 
 def _choice(context: Context, sample: Sample, number: int) -> Choose:
@@ -308,7 +320,9 @@ def _chosen(replies: Sequence[ChoiceReply]) -> SampleReply:
     chances = replies[0].probabilities if len(replies) == 1 else None
     probability = None if chances is None else max(chances)
     if all(reply.chosen is None for reply in replies):
-        return SampleReply(replies[0].text, probability=probability)
+        why = next((reply.cannot_tell for reply in replies if reply.cannot_tell), '')
+        return SampleReply(replies[0].text or f'cannot tell: {why}' if why else replies[0].text,
+                           probability=probability)
     return SampleReply(data=replies, probability=probability)
 
 

@@ -23,6 +23,7 @@ from sightplan.model import (
     PrivilegedSource,
     World,
 )
+from sightplan.model.ports import TextualWorld
 
 
 class WorldWrapper:
@@ -58,6 +59,11 @@ class WorldWrapper:
             raise InputError(f'{type(self.world).__name__} cannot show the goal as a picture '
                              '(choose goal=told)')
         return self.world.goal_observation()
+
+    @property
+    def describes(self) -> bool:
+        """Whether observations are descriptions in words; contract in ``TextualWorld``."""
+        return isinstance(self.world, TextualWorld) and self.world.describes
 
     def is_over(self) -> bool:
         """Whether a rule of the episode ends it now."""

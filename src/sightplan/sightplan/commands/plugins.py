@@ -26,10 +26,10 @@ COMMANDS = 'sightplan.commands'
 BROUGHT_BY = {
     'sightplan_belief': ('ask', 'calibrate', 'constraints', 'estimate', 'locate', 'priors'),
     'sightplan_models': ('serve',),
-    'sightplan_suites': ('paths',),
+    'sightplan_suites': ('paths', 'plan'),
     'sightplan_report': ('explain', 'failures', 'label', 'play', 'replay', 'report'),
     'sightplan_arm': ('arm',),
-    'sightplan_nodes': ('security',),
+    'sightplan_nodes': ('do', 'security'),
     'sightplan_bench': ('bench',),
 }
 """Packages of ours that need not be installed, and the commands that each brings."""

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,8 @@ _SHORTEST = 'astar(blind())'  # exact for every domain without action costs
 _MOST_PICTURES = 400
 _LARGEST_PICTURE = 2048
 _LARGEST_SHEET_MP = 100
+_USUAL_COUNT = 10
+"""Number of problems that are generated without a split."""
 
 _EXAMPLES = """\
 examples:
@@ -88,8 +90,11 @@ class GenerateArguments:
     split: str | None = option(
         None, 'as this split of the benchmark is drawn, instead of the sizes below')
     generator_option: tuple[str, ...] = settings_flag('the generator of a domain of your own')
-    count: int = option(10, 'number of problems', low=1, metavar='K')
-    seed: int = option(0, 'first seed', metavar='S')
+    count: int | None = option(
+        None, f'number of problems (default: {_USUAL_COUNT}; with --split: as many as it has; '
+        'fewer are some of all kinds of these, more are drawn with further seeds)', low=1,
+        metavar='K')
+    seed: int = option(0, 'first seed', low=0, metavar='S')
     out: Path = option(REQUIRED, 'folder for the files; it is made', metavar='DIR')
 
 
@@ -146,8 +151,8 @@ def _generate_arguments() -> type:
     """``GenerateArguments`` with a flag for every setting of the domains' generators."""
     return dataclasses.make_dataclass('GenerateArguments', [
         (name, field.type | None, option(
-            None, f'{field.description} ({_values(field)}; default: {field.default})',
-            metavar='NAME' if field.choices else 'N'))
+            None, f'{field.description} ({_values_of(name)})',
+            metavar='NAME' if field.choices else 'N' if field.type in (int, float) else 'NAMES'))
         for name, field in _generator_fields().items()],
         bases=(GenerateArguments,), frozen=True, slots=True, kw_only=True)
 
@@ -155,15 +160,41 @@ def _generate_arguments() -> type:
 def _generator_fields() -> dict[str, SettingField]:
     """Every setting of the domains' generators, by name."""
     fields: dict[str, SettingField] = {}
-    for name in domain_names():
-        module = load_domain(name).part('generator')
-        for field in settings_fields(module.Settings) if module else ():
-            fields.setdefault(field.name, field)
+    for _, field in _fields_by_domain():
+        fields.setdefault(field.name, field)
     return fields
 
 
+def _fields_by_domain() -> Iterator[tuple[str, SettingField]]:
+    """Yield the settings of the domains' generators, each with the name of its domain."""
+    for name in domain_names():
+        module = load_domain(name).part('generator')
+        for field in settings_fields(module.Settings) if module else ():
+            yield name, field
+
+
+def _values_of(setting: str) -> str:
+    """Return values and default of a setting of generators, by domain where these differ."""
+    texts = {domain: f'{_values(field)}default: {_in_words(field.default)}'
+             for domain, field in _fields_by_domain() if field.name == setting}
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return '; '.join(f'{domain}: {text.replace("; ", ", ")}' for domain, text in texts.items())
+
+
 def _values(field: SettingField) -> str:
-    return ', '.join(field.choices) if field.choices else f'{field.low} to {field.high}'
+    """Return the values that a setting may have, as far as they are bounded, for a help text."""
+    if field.choices:
+        return f'{", ".join(field.choices)}; '
+    bounds = ('' if field.low is None else f'at least {field.low}',
+              '' if field.high is None else f'at most {field.high}')
+    if all(bounds):
+        return f'{field.low} to {field.high}; '
+    return ''.join(f'{bound}; ' for bound in bounds if bound)
+
+
+def _in_words(default: object) -> str:
+    return {True: 'yes', False: 'no'}[default] if isinstance(default, bool) else str(default)
 
 
 def list_problems(arguments: ListArguments) -> Result:
@@ -216,15 +247,16 @@ def generate_problems(arguments: GenerateArguments) -> Result:
         if given:
             raise InputError(f'--split {arguments.split} sets all sizes '
                              f'(leave out {", ".join(given)})')
-        settings, seeds = draw_split(domain, arguments.split)
+        settings, seeds = _drawn_as_split(domain, arguments.split, arguments)
     else:
         unknown = given.keys() - {field.name for field in settings_fields(generator.Settings)}
         if unknown:
             raise InputError(f'the generator of {domain.name} has no setting '
                              f'{", ".join(sorted(unknown))} (leave it out)')
         settings = generator.Settings(**given)
-        check_settings(settings, 'sightplan problems generate')
-        seeds = list(generator.generate(domain, settings, arguments.count, arguments.seed))
+        check_settings(settings, f'the generator of {domain.name}')
+        seeds = list(generator.generate(domain, settings, arguments.count or _USUAL_COUNT,
+                                        arguments.seed))
     count = generator.write_folder(domain, arguments.out, settings, seeds)
     print(f'{count} problems in {arguments.out}')
     return {'domain': domain.name, 'out': str(arguments.out),
@@ -232,6 +264,19 @@ def generate_problems(arguments: GenerateArguments) -> Result:
             'problems': [_entry(problem) | {
                 'seed': seed, 'file': str(arguments.out / domain.problem_file(problem)[0])}
                 for seed, problem in seeds]}, DONE
+
+
+def _drawn_as_split(domain: Domain, split: str, arguments: GenerateArguments,
+                    ) -> tuple[Any, list[tuple[int, Problem]]]:
+    """Return settings, seeds and problems of a split, or so many of them as are wanted."""
+    from sightplan.runs.spread import kind_of_problem, spread
+    count = arguments.count or 0
+    usual = domain.generator.SPLITS[split].count
+    settings, seeds = draw_split(domain, split, max(count, usual) if count else 0, arguments.seed)
+    if 0 < count < len(seeds):
+        kinds = [(split, kind_of_problem(problem.name)) for _, problem in seeds]
+        seeds = [seeds[index] for index in sorted(spread(kinds, count))]
+    return settings, seeds
 
 
 def shortest_plan(domain: Domain, problem: Problem) -> PlanningResult:

@@ -133,6 +133,7 @@ def settings_from(arguments: RunArguments) -> RunSettings:
         policy_settings,
     )
     from sightplan.runs.protocols import apply
+    from sightplan.runs.suite_domain import with_domain_of_suite, with_split_of_domain
     from sightplan.runs.suite_finding import sample_suite
     from sightplan.runs.suite_rules import ALL_SAMPLES
     from sightplan.vlm.api import backend_settings
@@ -140,6 +141,9 @@ def settings_from(arguments: RunArguments) -> RunSettings:
     plans = values['method'] in method_names() and needs_visual_planner(values['method'])
     values['backend'] = (backend_with(arguments.table, arguments.backend, plans)
                          or RunSettings().backend)
+    values = with_domain_of_suite(values, arguments.given if values['domain'] is None else (
+        *arguments.given, 'domain'))
+    values = with_split_of_domain(values, arguments.given)
     domain = values.pop('domain')
     pairs = list(arguments.backend_option)
     if arguments.table is not None:

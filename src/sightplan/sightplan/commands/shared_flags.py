@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sightplan.commands.flags import argument, option
@@ -11,6 +12,21 @@ from sightplan.model import InputError
 OF_TABLES, PLANS_BY_TABLES = 'noisy_oracle', 'noisy_planner'
 """The backends that ``--table`` is short for, for methods that ask questions, and for those whose
 model plans: they answer, and plan, by a table of error rates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceArguments:
+    """Arguments of a command that asks a running graph: where the graph is."""
+
+    namespace: str = option('', 'namespace of the running graph, if it has one')
+    remap: tuple[str, ...] = option(
+        (), 'with which the graph was started (repeat for more)', names=('-r',),
+        metavar='FROM:=TO')
+
+    @property
+    def place(self) -> dict[str, str]:
+        """The place, as ``graphs.graph.beside`` takes it."""
+        return {'namespace': self.namespace, 'remap': ' '.join(self.remap)}
 
 
 def domain_flag(description: str = '', *, optional: bool = False, positional: bool = False,

@@ -21,6 +21,7 @@ from sightplan.model.settings import NoSettings
 if TYPE_CHECKING:
     from sightplan.metrics.measures import Measure
     from sightplan.runs.suite import Suite
+    from sightplan.runs.suite_parts import CheckReport
 
 _EXAMPLES = """\
 examples:
@@ -62,19 +63,12 @@ class ScoreArguments:
     """Arguments of the verb ``score``; a suite may derive its own in its ``commands.py``."""
 
     data: Path | None = option(
-        None, "folder of data in the suite's format (default: what the suite has by itself)",
-        metavar='DIR')
+        None, "folder of data in the suite's format (default: what a run of these lines had, else "
+        'what the suite has by itself)', metavar='DIR')
     predictions: Path = option(
         REQUIRED, 'JSON lines: {"id": ..., "answer": the text of the reply}; of episodes the '
         "answer is the list of the actions, carried out by the rules of the suite; or a run's "
         'episodes.jsonl; the README of a suite says what else it takes', metavar='FILE')
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreDataArguments(ScoreArguments):
-    """Arguments of the verb ``score`` of a suite that has no data by itself."""
-
-    data: Path = option(REQUIRED, "folder of data in the suite's format", metavar='DIR')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,23 +125,22 @@ def verbs_of(name: str, prog: str = 'sightplan suite') -> CommandParser:
     parser.description = f'{suite.title}: {suite.paper}' if suite.paper else suite.title
     verbs = parser.add_subparsers(dest='verb', required=True, metavar='VERB')
 
-    if suite.can_check:
-        add_command(verbs, 'check', functools.partial(check, suite),
+    own = suite.verbs
+    if own.check is not None or suite.can_check:
+        add_command(verbs, 'check', functools.partial(own.check or check, suite),
                     'count what is in a folder of data, and say what cannot be used and why',
-                    settings=CheckArguments, exits=_VERBS)
+                    settings=own.check_arguments or CheckArguments, exits=_VERBS)
     add_command(verbs, 'contract', functools.partial(contract, suite),
                 'check that the suite itself is sound: its measures, samples, reading and '
                 'scoring; no model is needed', settings=ContractArguments,
                 exits='0 it is; 1 it is not, which is said; 2 bad usage or bad files')
-    own = suite.verbs
     if own.generate is not None or suite.can_generate:
         add_command(verbs, 'generate', functools.partial(own.generate or generate, suite),
                     'write a folder of data, drawn from a seed', exits=_VERBS,
                     settings=own.generate_arguments or GenerateArguments)
     add_command(verbs, 'score', functools.partial(own.score or score, suite),
                 'score answers that came from elsewhere; no model is needed', exits=_VERBS,
-                settings=own.score_arguments or (
-                    ScoreArguments if own.score is None else ScoreDataArguments))
+                settings=own.score_arguments or ScoreArguments)
     if own.add_parsers is not None:
         own.add_parsers(verbs)
     return parser
@@ -192,14 +185,18 @@ def _primary(measures: Mapping[str, Sequence[Measure]]) -> list[str]:
 
 def check(suite: Suite, arguments: CheckArguments) -> Result:
     """Count the usable and unusable entries in a folder of data."""
-    report = suite.check(user_path(arguments.data))
+    return print_check(suite, arguments.data, suite.check(user_path(arguments.data)))
+
+
+def print_check(suite: Suite, data: Path, report: CheckReport) -> Result:
+    """Print the report on a folder of data; returns it as plain data."""
     for name, count in report.counts.items():
         print(f'{name:24} {count}')
     for word, items in (('skipped', report.skipped), ('usable, but', report.noted)):
         for item in items:
             print(f'{word}: {item["file"]}: {item["reason"]}')
     usable = any(report.counts.values()) and not report.skipped and not report.noted
-    return ({'suite': suite.name, 'data': str(arguments.data), **dataclasses.asdict(report)},
+    return ({'suite': suite.name, 'data': str(data), **dataclasses.asdict(report)},
             DONE if usable else FAILED)
 
 
@@ -224,17 +221,24 @@ def generate(suite: Suite, arguments: GenerateArguments) -> Result:
             'seed': arguments.seed, **written}, DONE
 
 
-def score(suite: Suite, arguments: ScoreArguments) -> Result:
-    """Score a file of predictions."""
+def score(suite: Suite, arguments: ScoreArguments,
+          options: Mapping[str, Any] | None = None) -> Result:
+    """Score a file of predictions; ``options`` are further settings of the suite's samples."""
     from sightplan.runs.predictions import score_predictions
     found = score_predictions(suite, None if arguments.data is None else user_path(arguments.data),
-                              user_path(arguments.predictions))
+                              user_path(arguments.predictions), options)
     bounds = {measure.name: measure.bounded_by for kind in suite.kinds
               for measure in suite.measures(kind)}
     for name, measure in found['measures'].items():
         beside = f' (read it beside {bounds[name]})' if bounds.get(name) else ''
         print(f'{name:24} {measure_text(measure)}{beside}')
     print(f'{"unread":24} {found["unread"]} of {found["items"]} answers')
+    for name, count in found.get('causes', {}).items():
+        print(f'cause {name:18} {count}')
+    if found['changed']:
+        print(f'sightplan suite: WARNING: the truth of {len(found["changed"])} samples is another '
+              f'one in {arguments.data} than it was in the run, such as that of '
+              f'{found["changed"][0]}; the scores are not those of the run', file=sys.stderr)
     if found['missing']:
         print(f'sightplan suite: {len(found["missing"])} items have no answer and are not '
               f'scored, such as {found["missing"][0]}', file=sys.stderr)

@@ -10,9 +10,14 @@ from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import DONE, Result, add_command, json_wanted
 from sightplan.graphs.graph import Graph, find_graph
 from sightplan.graphs.keep_alive import KeepAlive
+from sightplan.graphs.placing import REMAP
 from sightplan.graphs.up import run_graph
 from sightplan.model import config_files
-from sightplan.runs.graph_check import check_graph_arguments, with_protocol
+from sightplan.runs.graph_check import (
+    check_graph_arguments,
+    refuse_settings,
+    with_protocol,
+)
 
 _EXAMPLES = """\
 examples:
@@ -20,9 +25,12 @@ examples:
   sightplan up experiment split:=hard backend:=noisy_oracle backend_options:=table=gpt-4.1
   sightplan up experiment --show-args
   ROS_DOMAIN_ID=7 sightplan up experiment backend:=embedded --only grounder
+  ROS_DOMAIN_ID=7 sightplan up experiment namespace:=robot1
+  ROS_DOMAIN_ID=7 sightplan up grasp namespace:=robot2 --ros-args -r camera/image_raw:=/eye/image
 
 Graphs that run at the same time do not meet: each gets a free ROS_DOMAIN_ID (set it yourself to
-choose).
+choose). In one domain they do not meet either if each has a namespace (namespace:=NAME), in which
+all their nodes, topics, services and actions are, and which goes before the names of their frames.
 """
 
 
@@ -39,6 +47,12 @@ class UpArguments:
     only: tuple[str, ...] = option(
         (), 'start this node of the graph, whatever the method needs (repeat for more); the '
         'others run elsewhere, for example in containers', metavar='NODE')
+    remap: tuple[str, ...] = option(
+        (), 'use another name for a topic, service or action, as in ROS, in all nodes or with '
+        'NODE: before it in one (repeat for more); relative names are in the namespace. '
+        'remap:=FROM:=TO says the same, also to ros2 launch', names=('-r',),
+        metavar='[NODE:]FROM:=TO')
+    ros_args: bool = option(False, 'may stand before -r, as in ROS, and changes nothing')
     keep_alive: bool = option(
         False, 'restart a node that runs and no longer hears the others, where the graph file '
         'allows it (restarts), else end the graph and name it')
@@ -65,17 +79,20 @@ def up(arguments: UpArguments) -> Result:
             {'name': a.name, 'type': a.type, 'default': a.default,
              'description': a.description, 'choices': a.allowed}
             for a in graph.arguments]}, DONE
-    values = with_protocol(graph.values(arguments.arguments), [
-        text.partition(':=')[0] for text in arguments.arguments])
-    wanted = graph.only(arguments.only) if arguments.only else graph.chosen(values)
+    refuse_settings(arguments.arguments, [one.name for one in graph.arguments])
+    given = graph.values([*arguments.arguments,
+                          *(f'{REMAP}:={rule}' for rule in arguments.remap)])
+    values = with_protocol(given, [text.partition(':=')[0] for text in arguments.arguments])
+    wanted = graph.only(arguments.only, values) if arguments.only else graph.chosen(values)
     if not arguments.only:  # else arguments of nodes that run elsewhere are not known here
         check_graph_arguments(values)
     with contextlib.ExitStack() as stack:
         layer = stack.enter_context(KeepAlive(
-            graph if arguments.only else wanted)) if arguments.keep_alive else None
+            graph.placed(values) if arguments.only else wanted)) if arguments.keep_alive else None
         end = run_graph(wanted, values, layer=layer)
     return {'graph': graph.name, 'exit_code': end.code, 'ended_by': end.ended_by,
-            'reason': end.reason, 'ros_domain_id': end.ros_domain_id}, end.code
+            'reason': end.reason, 'ros_domain_id': end.ros_domain_id,
+            'namespace': wanted.namespace}, end.code
 
 
 def _show_arguments(graph: Graph) -> None:

@@ -14,9 +14,10 @@ from sightplan.domains.domain import (
     write_folder,
 )
 from sightplan.domains.instantiation import InstantiatedModel
+from sightplan.domains.object_list import read_objects
 from sightplan.domains.prompts import Became, MemoryOf, PlanningPrompt
 from sightplan.domains.symbolic_world import SymbolicWorld
 
 __all__ = ['Became', 'Domain', 'InstantiatedModel', 'MemoryOf', 'PlanningPrompt',
            'SymbolicWorld', 'domain_names', 'domain_reference', 'find_problem', 'load_domain',
-           'read_folder', 'write_folder']
+           'read_folder', 'read_objects', 'write_folder']

@@ -16,6 +16,7 @@ import pydantic
 import yaml
 
 from sightplan.domains.instantiation import InstantiatedModel
+from sightplan.domains.paraphrases import Meaning, Paraphrases
 from sightplan.domains.problem_files import (
     Closure,
     check_same_vocabulary,
@@ -35,6 +36,8 @@ from sightplan.model import (
     Problem,
     ProblemError,
     State,
+    did_you_mean,
+    excerpt,
     plugins,
     prompt_id,
     settings_fields,
@@ -141,7 +144,7 @@ class Domain:
         pddl: text of the domain file.
         settings_hash: SHA-256 of ``domain.yaml``, ``priors.yaml`` and ``calibrations/``, as far as
             there are any, first 12 hex digits.
-        question, is_question, question_forms, goal_text, identify, question_hash: see ``Wording``.
+        question, is_question, goal_text, identify, question_hash: see ``Wording``.
         grounding_prompt, planning_prompt, memory, became, prompt_names, prompt_hash: see
             ``Prompts``.
 
@@ -167,7 +170,8 @@ class Domain:
         self.wording = words = Wording(folder, self.schema)
         self.question_hash: str = words.question_hash
         self.question, self.goal_text = words.question, words.goal_text
-        self.is_question, self.question_forms = words.is_question, words.question_forms
+        self.is_question = words.is_question
+        self._paraphrases = Paraphrases(folder, self.schema, words.templates, words.object_text)
         self.identify = words.identify
         self.prompts = told = Prompts(folder, self.schema, words, self.reference, prompts)
         self.prompt_names, self.prompt_hash = told.names, told.sha256
@@ -192,6 +196,16 @@ class Domain:
         self.errors_together: float = settings.errors_together
         self._cache: dict[str, tuple[Problem, ...]] = {}
 
+    def read_question(self, text: str) -> Meaning | None:
+        """Return the question of the domain that a text asks; None if it asks none.
+
+        A domain with ``paraphrases.yaml`` reads what that has, about objects whose names it knows;
+        any other its own wordings alone.
+        """
+        if self._paraphrases.known:
+            return self._paraphrases.read(text)
+        return Meaning(text.strip()) if self.is_question(text) else None
+
     def split_folder(self, split: str) -> Path:
         """Return the folder of a split's problem files.
 
@@ -204,7 +218,7 @@ class Domain:
                              f'problem files into {place}/NAME; NAME is the split)')
         if split not in self.splits:
             raise InputError(f'split {split!r} is unknown in domain {self.name} (choose one of '
-                             f'{", ".join(self.splits)})')
+                             f'{", ".join(self.splits)}){did_you_mean(split, self.splits)}')
         if not (place / split).is_dir():
             raise InputError(f'split {split!r} of domain {self.name}: {place / split} is missing '
                              f'(put its problem files there, or correct splits in '
@@ -264,6 +278,29 @@ class Domain:
         """
         return _parsed(self, text, name, source or name)
 
+    def problem_of(self, goal: str, objects: Mapping[str, str]) -> Problem:
+        """Return the problem of a goal alone: nothing is known of the initial state.
+
+        Args:
+            goal: a condition in PDDL, such as ``(and (on r g) (not (clear g)))``; the outer
+                parentheses may be missing, and '' is no condition.
+            objects: type of each object that there is, by name.
+
+        Raises:
+            ProblemError: goal or objects cannot be used; says why.
+        """
+        condition = goal.strip() or '(and)'
+        if not condition.startswith('('):
+            condition = f'({condition})'
+        named = ' '.join(f'{name} - {kind}' for name, kind in objects.items())
+        try:
+            return self.parse_problem(
+                f'(define (problem goal) (:domain {self.schema.name}) (:objects {named}) (:init) '
+                f'(:goal {condition}))', 'goal', f'goal "{excerpt(goal)}"')
+        except ProblemError as error:
+            there = ', '.join(f'{name} ({kind})' for name, kind in objects.items())
+            raise ProblemError(f'{error}; there are {there}') from error
+
     def write_problem(self, problem: Problem, init: State | None = None) -> str:
         """Return the PDDL text of a problem; the same facts give the same bytes.
 
@@ -289,9 +326,9 @@ class Domain:
         """Return the template filled with the suffix of the domain's own form; '' without one."""
         return '' if self._formats is None else template.format(self._formats.SUFFIX)
 
-    def prompt_id(self, name: str) -> str:
+    def prompt_id(self, name: str, described: bool = False) -> str:
         """Return name and hash of a prompt for events: ``ground@0123456789ab``; '': no prompt."""
-        return prompt_id(name, self.prompt_hash(name)) if name else BARE.name
+        return prompt_id(name, self.prompt_hash(name, described)) if name else BARE.name
 
     def worth_asking(self, problem: Problem) -> tuple[Atom, ...]:
         """Return the ground atoms that may hold and are not known, in the model's order.

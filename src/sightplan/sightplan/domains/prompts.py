@@ -43,10 +43,12 @@ from sightplan.model import (
     InputError,
     PastStep,
     Problem,
+    ProposalForm,
     Question,
 )
 from sightplan.model.reading import Record
 
+PLAIN_FORM = ProposalForm()
 _TEMPLATES = Path(__file__).resolve().parent / 'templates'
 _PLACEHOLDER = re.compile(r'\{([a-z_][a-z0-9_]*)\}')
 
@@ -108,13 +110,15 @@ class PlanningPrompt:
         single: whether one action is asked for instead of a plan.
         reasoning: whether the reply is to have an explanation.
         outcomes: templates of what became of a proposal, by the values of ``Became``.
-        steps: the last steps, as many as there are past pictures to show: what was proposed then,
-            and what became of it.
+        steps: earlier steps, of which the last ones have past pictures: what was proposed then,
+            and what became of it, '' where the model is not told.
         before_past, before_goal: text before a past picture (``{action}``, ``{outcome}``: what was
             done then) and before the picture of the goal.
         sha256: SHA-256 of the files it was made from, first 12 hex digits.
         lists_parameters: whether a reply, as ViPlan's reference implementation reads it, has the
             parameters of an action as a list, without names.
+        opening: text after the picture of the goal where that alone is shown, so that the model
+            begins the episode; '' where the next action is asked for.
     """
 
     name: str
@@ -130,6 +134,7 @@ class PlanningPrompt:
     before_goal: str = ''
     steps: tuple[tuple[str, str], ...] = ()
     lists_parameters: bool = False
+    opening: str = ''
 
     def became(self, what: Became, **values: str) -> str:
         """Return the outcome of a proposal in words for the next prompt.
@@ -152,10 +157,12 @@ class PlanningPrompt:
         parts: list[Scene] = []
         steps = self.steps[len(self.steps) - len(past):]
         for earlier, (action, outcome) in zip(past, steps, strict=True):
-            parts += [_fill(self.before_past, {'action': action, 'outcome': outcome}), earlier]
+            words = self.before_past if outcome else _without(self.before_past, 'outcome')
+            parts += [_fill(words, {'action': action, 'outcome': outcome}), earlier]
         if goal is not None:
             parts += [self.before_goal, goal]
-        parts += [self.before_image, scene, self.after_image]
+        parts += ([self.opening] if self.opening else
+                  [self.before_image, scene, self.after_image])
         return tuple(part for part in parts if not isinstance(part, str) or part)
 
 
@@ -222,13 +229,29 @@ class FactsInWords(Record):
 
 
 class _Words(Record):
-    """``prompts.yaml`` of a domain."""
+    """``prompts.yaml`` of a domain.
+
+    Attributes:
+        environment: what a model is told about the surroundings.
+        drawings: how things look, put after it where a model is shown pictures.
+        actions, facts, negated_facts, privileged_facts: see ``templates/README.md``.
+    """
 
     environment: _Text
+    drawings: _Text = ''
     actions: Annotated[dict[str, ActionWords], BY_NAME]
     facts: Annotated[dict[str, str], BY_NAME] = pydantic.Field(default={})
     negated_facts: Annotated[dict[str, str], BY_NAME] = pydantic.Field(default={})
     privileged_facts: FactsInWords = FactsInWords()
+    flat_words: dict[str, str] = pydantic.Field(default={})
+
+    def surroundings(self, described: bool) -> str:
+        """Return what a model is told about the surroundings.
+
+        Args:
+            described: whether it reads descriptions of scenes instead of looking at pictures.
+        """
+        return ' '.join(filter(None, (self.environment, '' if described else self.drawings)))
 
     def check(self, path: Path, schema: Schema) -> None:
         """Check that the words fit the domain's vocabulary.
@@ -286,60 +309,69 @@ class Prompts:
             name for name in [self._code.planning.untold_if] if name], schema.predicates)
         self.origin: PromptOrigin | None = (None if self._chosen is None
                                             else self._chosen.origin)
-        sources = _Sources(folder / 'prompts', self._chosen)
         words = [path, folder / 'questions.yaml', folder / 'goal.yaml']
-        self._templates: dict[str, _Template] = {}
-        self._sha256: dict[str, str] = {}
-        self._files: dict[str, set[Path]] = {}
+        self._made: dict[tuple[str, bool], _Made] = {}
         self._unusable: dict[str, InputError] = {}
-        for name in sources.names():
-            try:
-                template, files = sources.read(name)
-                self._check_facts(name, template)
-            except InputError as error:
-                if self._chosen is None:
-                    raise
-                self._unusable[name] = error  # is of no matter to methods with other prompts
-                continue
-            if template is not None:
-                self._templates[name] = template
-                self._files[name] = {*files, *words}
-                self._sha256[name] = _digest(self._files[name])
-        self.names = tuple(self._templates)
+        for described in (False, True):
+            sources = _Sources(folder / 'prompts', self._chosen, described)
+            for name in sources.names():
+                if described and not sources.says_otherwise(self._made.get((name, False))):
+                    continue
+                try:
+                    template, files = sources.read(name)
+                    self._check_facts(name, template)
+                except InputError as error:
+                    if self._chosen is None:
+                        raise
+                    self._unusable[name] = error  # is of no matter to methods with other prompts
+                    continue
+                if template is not None:
+                    used = frozenset({*files, *words})
+                    self._made[name, described] = _Made(template, used, _digest(used))
+        self.names = tuple(name for name, described in self._made if not described)
 
     def _check_facts(self, name: str, template: _Template | None) -> None:
         """Check that a template's own words for facts fit the domain's vocabulary."""
         if isinstance(template, _PlanningTemplate):
             check_templates(Path(name), 'facts', template.facts, self._schema)
+            check_names(Path(name), 'written', template.written, self._schema.actions)
 
-    def sha256(self, name: str) -> str:
-        """Return the hash of the files that make up a prompt, first 12 hex digits."""
-        self._template(name, _Template)
-        return self._sha256[name]
+    def sha256(self, name: str, described: bool = False) -> str:
+        """Return the hash of the files that make up a prompt, first 12 hex digits.
+
+        Args:
+            name: of the prompt.
+            described: whether scenes are shown as descriptions instead of pictures.
+        """
+        return self._find(name, _Template, described).sha256
 
     def grounding(self, name: str, memory: str = '', problem: Problem | None = None,
-                  ) -> GroundingPrompt:
+                  described: bool = False) -> GroundingPrompt:
         """Return the words around yes/no questions, or those that ask for a list of everything.
 
         Args:
             name: of the prompt, for example ``ground``, ``ground_cot`` or ``ground_read``.
             memory: text about an earlier attempt, put before the questions; '' for none.
             problem: its objects are named by a prompt that asks for a list; None: no names.
+            described: whether the scene is shown as a description, of which the prompt then
+                speaks instead of a picture.
         """
-        values = {'environment': self._words.environment, 'memory': memory, 'objects': ''}
-        if isinstance(self._templates.get(name), _ReadingTemplate):
-            reading = self._template(name, _ReadingTemplate)
+        values = {'environment': self._words.surroundings(described), 'memory': memory,
+                  'objects': ''}
+        found = self._find(name, _Template, described)
+        if isinstance(found.template, _ReadingTemplate):
+            reading = found.template
             if problem is not None:
                 values['objects'] = ', '.join(self._objects(problem.objects,
                                                              reading.object))
             system, before, after = (_compose(text, values) for text in reading.around)
             return GroundingPrompt(
                 name, system, before, after, reasoning=reading.reasoning,
-                max_tokens=reading.max_tokens, sha256=self._sha256[name], reading=self._reference)
-        template = self._template(name, _QuestionTemplate)
+                max_tokens=reading.max_tokens, sha256=found.sha256, reading=self._reference)
+        template = self._template(name, _QuestionTemplate, described)
         system, before, after = (_compose(text, values) for text in template.around)
         return GroundingPrompt(name, system, before, after, template.question,
-                               template.reasoning, template.max_tokens, self._sha256[name],
+                               template.reasoning, template.max_tokens, found.sha256,
                                template.unknown)
 
     def max_tokens(self, name: str) -> int:
@@ -355,7 +387,8 @@ class Prompts:
         return getattr(self._template(name, _Template), 'memory', None) is not None
 
     def memory(self, name: str, outcome: MemoryOf, action: Action,
-               pairs: Sequence[tuple[str, str]], as_call: bool = False) -> str:
+               pairs: Sequence[tuple[str, str]], as_call: bool = False,
+               described: bool = False) -> str:
         """Return the words about an earlier attempt, for ``grounding``.
 
         Args:
@@ -364,11 +397,12 @@ class Prompts:
             action: what was attempted.
             pairs: questions that were asked before it, and the answers.
             as_call: whether the action is named as ``moveblock(r, c1)`` instead of in words.
+            described: see ``grounding``.
 
         Raises:
             InputError: there is no such prompt, or it has no words for a memory.
         """
-        memory = self._template(name, _QuestionTemplate).memory
+        memory = self._template(name, _QuestionTemplate, described).memory
         if memory is None:
             raise InputError(f'prompt {name!r} has no words for a memory')
         asked = '\n'.join(_fill(memory.pair, {'question': question, 'answer': answer})
@@ -408,7 +442,8 @@ class Prompts:
     def planning(self, name: str, problem: Problem, history: Sequence[PastStep] = (),
                  privileged_facts: Mapping[Atom, bool] | None = None,
                  stops_at_goal: bool = False, pictured_goal: bool = False,
-                 described: bool = False, json_history: bool = False) -> PlanningPrompt:
+                 described: bool = False, form: ProposalForm = PLAIN_FORM,
+                 ) -> PlanningPrompt:
         """Return all of a planning prompt but the picture.
 
         Nothing of the problem's initial state is in it.
@@ -423,10 +458,25 @@ class Prompts:
             pictured_goal: whether the goal is shown instead of told.
             described: whether scenes are shown as descriptions, which the prompt then speaks of
                 instead of pictures.
-            json_history: whether the history is a JSON list, in the form and words that the
+            form: what is told besides; a history as JSON is in the form and words that the
                 domain has for prompts in text files, if the prompt itself does not have it so.
+
+        Raises:
+            InputError: there is no such prompt, or it has no words for an opening or for a
+                description that the form asks for.
         """
-        template = self._planning_template(name, json_history)
+        template = self._planning_template(name, form.history == 'json', described)
+        if form.flat and not self._words.flat_words:
+            raise InputError(f'domain {self._reference} has no words for flat shapes (leave '
+                             'method option shapes out, or add flat_words to prompts.yaml)')
+        own = self._chosen is None  # files of others say themselves what shapes are called
+        flat = functools.partial(_replaced, words=self._words.flat_words if form.flat else {})
+        for key, wanted in (('opening', bool(form.opening)),
+                            ('description', form.description and own)):
+            if wanted and not (getattr(template, key) and (
+                    key != 'description' or '{description}' in ''.join(template.around))):
+                raise InputError(f'prompt {name!r} of domain {self._reference} has no words for '
+                                 f'method option {key} (leave it out, or add the key {key})')
         view = {'view': 'description' if described else 'picture'}
 
         def listed(items: Sequence[str]) -> str:
@@ -436,32 +486,47 @@ class Prompts:
                  for atom, holds in (privileged_facts or {}).items()
                  if self._words.privileged_facts.covers(atom, holds)]
         values = view | {
-            'environment': self._words.environment,
-            'actions': '\n\n'.join(_fill(template.action, {
+            'environment': self._words.surroundings(described or form.flat),
+            'actions': '' if not form.lists else '\n\n'.join(_fill(template.action, {
                 'name': action, 'about': words.about, 'parameters': ', '.join(words.parameters),
                 'described': listed([f'{key}: {what}' for key, what in words.parameters.items()]),
                 'preconditions': listed(words.preconditions), 'effects': listed(words.effects),
             }) for action, words in self.actions.items()),
-            'objects': listed(self._objects({**problem.objects, **self._schema.constants},
-                                            template.object)),
+            'objects': '' if not form.lists else listed(self._objects(
+                {**problem.objects, **self._schema.constants}, template.object)),
             'goal': (_fill(template.pictured_goal, view) if pictured_goal
                      else self._wording.goal_text(problem)),
             'privileged_facts': (_fill(template.privileged_facts, {'facts': listed(known)})
                                  if known else ''),
-            'history': self._history(template, history),
+            'history': '' if form.history == 'none' else flat(self._history(template, history)),
             'done': '' if stops_at_goal else _fill(template.done, view),
+            'description': template.description if form.description else '',
         }
-        system, before, after = (_compose(text, values) for text in template.around)
-        sha256 = self._sha256[name]
+        system, before, after = (_compose(_without_empty_sections(text, values), values)
+                                 for text in template.around)
+        made = self._find(name, _PlanningTemplate, described)
+        sha256 = made.sha256
         if template.earlier is not None and self._chosen is None:
-            sha256 = _digest([*self._files[name], *self._code_files])
+            sha256 = _digest([*made.files, *self._code_files])
+        before_past, before_goal, before = (
+            text if form.marks in ('both', 'word') else _MARKED.sub('', text)
+            for text in (template.before_past, _fill(template.before_goal, view), before))
+        opening = _fill(template.opening, view) if form.opening else ''
+        if own:
+            system, before, after, before_past, before_goal, opening = map(flat, (
+                system, before, after, before_past, before_goal, opening))
         return PlanningPrompt(name, system, before, after, template.max_tokens, template.single,
                               template.reasoning, dict(template.outcomes), sha256,
-                              template.before_past, _fill(template.before_goal, view),
-                              tuple((step.action or template.no_action, step.outcome)
-                                    for step in history[-template.window or len(history):]),
+                              before_past, before_goal,
+                              tuple((flat(self._written(template, step)), flat(step.outcome))
+                                    for step in history),
                               template.earlier is not None
-                              and template.earlier.parameters == 'list')
+                              and template.earlier.parameters == 'list', opening)
+
+    @property
+    def flat_words(self) -> Mapping[str, str]:
+        """Names of solid shapes to those that flat pictures show."""
+        return self._words.flat_words
 
     @property
     def has_paper_words(self) -> bool:
@@ -488,9 +553,10 @@ class Prompts:
                 if (not facts.get(Atom(reach, atom.args[:1]), False) if reach
                     else not in_view(atom))}
 
-    def _planning_template(self, name: str, json_history: bool) -> _PlanningTemplate:
+    def _planning_template(self, name: str, json_history: bool, described: bool = False,
+                           ) -> _PlanningTemplate:
         """Return a template, with the history as a JSON list if that is wanted."""
-        template = self._template(name, _PlanningTemplate)
+        template = self._template(name, _PlanningTemplate, described)
         code = self._code.planning
         if not json_history or template.earlier is not None:
             return template
@@ -500,7 +566,8 @@ class Prompts:
 
     def _objects(self, objects: Mapping[str, str], template: str) -> list[str]:
         """Return objects in words, each by the template."""
-        return [_fill(template, {'name': thing, 'words': words if words != thing else kind})
+        return [_fill(template, {'name': thing, 'words': words if words != thing else kind,
+                                 'called': words})
                 for thing, kind in objects.items()
                 for words in [self._wording.object_text(thing, kind)]]
 
@@ -510,10 +577,21 @@ class Prompts:
             return json.dumps([self._earlier(template.earlier, step) for step in history],
                               ensure_ascii=False)
         return '\n'.join(
-            _fill(template.step, {'number': str(number),
-                                  'action': step.action or template.no_action,
-                                  'outcome': step.outcome})
+            _fill(template.step if step.outcome else _before(template.step, 'outcome'), {
+                'number': str(number), 'action': self._written(template, step),
+                'outcome': step.outcome})
             for number, step in enumerate(history, start=1)) or template.no_history
+
+    def _written(self, template: _PlanningTemplate, step: PastStep) -> str:
+        """Return the action of an earlier step in the form in which replies have it."""
+        call = _CALL.fullmatch(step.action)
+        form = None if call is None else template.written.get(call[1])
+        if call is None or form is None:
+            return step.action or template.no_action
+        schema, words = self._schema.actions[call[1]], self.actions[call[1]]
+        args = [arg.strip() for arg in call[2].split(',')]
+        return _fill(form, {key: self._wording.object_text(arg, parameter.type) for (
+            key, arg, parameter) in zip(words.parameters, args, schema.parameters, strict=True)})
 
     def _earlier(self, form: _Earlier, step: PastStep) -> dict[str, Any]:
         """Return an earlier step as JSON data."""
@@ -538,14 +616,24 @@ class Prompts:
             return self._wording.fill(self._facts[holds], atom)
         return f'{self._wording.question(atom).text} {"Yes" if holds else "No"}.'
 
-    def _template(self, name: str, kind: type[T]) -> T:
-        found = self._templates.get(name)
+    def _template(self, name: str, kind: type[T], described: bool = False) -> T:
+        found = self._find(name, kind, described).template
+        assert isinstance(found, kind)
+        return found
+
+    def _find(self, name: str, kind: type[_Template], described: bool) -> _Made:
+        """Return a template of a kind, with its files.
+
+        Raises:
+            InputError: there is none of this name and kind, or its files are wrong.
+        """
         if name in self._unusable:
             raise self._unusable[name]
+        found = self._made.get((name, described), self._made.get((name, False)))
         if found is None and self._chosen is not None:
             raise self._chosen.missing(name)
-        if not isinstance(found, kind):
-            fitting = [n for n, t in self._templates.items() if isinstance(t, kind)]
+        if found is None or not isinstance(found.template, kind):
+            fitting = [n for n in self.names if isinstance(self._made[n, False].template, kind)]
             raise InputError(f'prompt {name!r} is unknown{_AMONG.get(kind, "")}; '
                              f'there are {", ".join(fitting)}')
         return found
@@ -613,7 +701,7 @@ class _QuestionTemplate(_Template):
 
 _SCENE = ('environment', 'actions', 'objects', 'goal', 'privileged_facts',
           'history', 'done')
-_Scene = Annotated[_Free, _known(*_SCENE, 'view')]
+_Scene = Annotated[_Free, _known(*_SCENE, 'view', 'description')]
 _AboutView = Annotated[_Free, _known('view')]
 _Allowed = Annotated[_Free, _known('known')]
 _Misfit = Annotated[_Free, _known('name', 'type', 'known')]
@@ -656,6 +744,8 @@ class _Earlier(Record):
 
 _BETWEEN_OUTCOMES = '; '
 """Text between the values of several keys of an outcome, see ``_Earlier``."""
+_MARKED = re.compile(r',? marked "(?:past|active|goal)"')
+"""Words about the words in the corners of pictures, for prompts about pictures without them."""
 _CALL = re.compile(r'\s*([^\s()]+)\s*\((.*)\)\s*', re.DOTALL)
 """An action as it is written: ``moveblock(r, c1)``."""
 
@@ -667,7 +757,7 @@ class _PlanningTemplate(_Template):
     after_image: _Scene
     action: Annotated[_Free, _known('name', 'about', 'parameters', 'described', 'preconditions',
                                     'effects')]
-    object: Annotated[_Free, _known('name', 'words')]
+    object: Annotated[_Free, _known('name', 'words', 'called')]
     item: Annotated[_Free, _known('text')]
     privileged_facts: Annotated[_Free, _known('facts')]
     step: Annotated[_Free, _known('number', 'action', 'outcome')]
@@ -682,9 +772,31 @@ class _PlanningTemplate(_Template):
     earlier: _Earlier | None = None
     before_goal: _AboutView = ''
     pictured_goal: _AboutView = ''
+    written: Annotated[dict[str, _Free], BY_NAME] = pydantic.Field(default={})
+    opening: _AboutView = ''
+    description: _Text = ''
 
 
 T = TypeVar('T', bound=_Template)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A template with all that it inherits.
+
+    Attributes:
+        template: its texts.
+        files: those that it and its words were made from.
+        sha256: hash of them, first 12 hex digits.
+    """
+
+    template: _Template
+    files: frozenset[Path]
+    sha256: str
+
+
+_DESCRIBED = 'described'
+"""Folder beside templates with what files of the same name say otherwise about descriptions."""
 _KINDS: Mapping[str, type[_Template]] = {
     'questions': _QuestionTemplate, 'reading': _ReadingTemplate, 'planning': _PlanningTemplate}
 _AMONG = {kind: f' among those for {name}' for name, kind in _KINDS.items()}
@@ -696,15 +808,23 @@ class _Sources:
     Args:
         own: folder of the domain's own templates; need not exist.
         chosen: folder that replaces the prompts of both; None for none.
+        described: whether templates are read as they are said of descriptions of scenes, which a
+            model reads instead of looking at pictures: the keys of ``described/NAME.yaml``
+            beside a template replace its own.
     """
 
-    def __init__(self, own: Path, chosen: PromptFolder | None = None) -> None:
-        self._own, self._chosen = own, chosen
+    def __init__(self, own: Path, chosen: PromptFolder | None = None, described: bool = False,
+                 ) -> None:
+        self._own, self._chosen, self._described = own, chosen, described
 
     def names(self) -> list[str]:
         """Return the names of all templates."""
         return sorted(self._chosen.names() if self._chosen is not None else {
             file.stem for place in (_TEMPLATES, self._own) for file in place.glob('*.yaml')})
+
+    def says_otherwise(self, made: _Made | None) -> bool:
+        """Whether any file of a template has one beside it about descriptions."""
+        return made is not None and any(_of_descriptions(file).is_file() for file in made.files)
 
     def read(self, name: str) -> tuple[_Template | None, list[Path]]:
         """Return a template with all that it inherits, and its files; None for a ``memory`` part.
@@ -735,8 +855,11 @@ class _Sources:
         """Return the keys of a text file, those of the general template, and a memory's words."""
         assert self._chosen is not None
         files += [path, *self._chosen.code_files]
-        general = self._merged(_TEMPLATES / f'{"plan" if data["kind"] == "planning" else "ground"}'
-                               '.yaml', files)
+        planning = data['kind'] == 'planning'
+        base = (self._place(name) if 'before_image' not in data
+                or (planning and self._chosen.code.planning.own) else
+                _TEMPLATES / f'{"plan" if planning else "ground"}.yaml')
+        general = self._merged(base, files)
         memory: dict[str, Any] = {}
         if '_mem' in name:
             _, memory = self._content('memory', files)
@@ -756,6 +879,9 @@ class _Sources:
         data = read_yaml(path)
         head = checked(_Head, data, path)
         data.pop('like', None)
+        if self._described and (instead := _of_descriptions(path)).is_file():
+            files.append(instead)
+            data |= read_yaml(instead)
         if depth > 8:
             raise DomainError(f'{path}:1: like: is {list(head.like)} (name templates '
                               'without a circle)')
@@ -767,8 +893,9 @@ class _Sources:
         """Return the keys of the template that one names as being like it.
 
         A template that bears the name of the one that replaces it means the next more general.
+        Only those of the chosen folder mean others of it.
         """
-        if self._chosen is not None:
+        if self._chosen is not None and path.parent == self._chosen.folder:
             other = self._chosen.template(name)
             if other is not None and other != path:
                 return self._merged(other, files, depth)
@@ -776,6 +903,11 @@ class _Sources:
                 return self._with_general(*found, name, files)
         other = self._place(name)
         return self._merged(_TEMPLATES / other.name if other == path else other, files, depth)
+
+
+def _of_descriptions(path: Path) -> Path:
+    """Return the path of what a template says otherwise about descriptions of scenes."""
+    return path.parent / _DESCRIBED / path.name
 
 
 def _check_needed(template: _Template, data: Mapping[str, Any], path: Path) -> None:
@@ -827,6 +959,33 @@ def _digest(files: Collection[Path]) -> str:
 def _fill(text: str, values: Mapping[str, str]) -> str:
     """Replace placeholders by values, once: placeholders within values stay."""
     return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
+
+
+def _replaced(text: str, words: Mapping[str, str]) -> str:
+    """Return a text with other words in place of some, and of their plurals."""
+    if not words:
+        return text
+    return re.sub(rf'\b({"|".join(words)})(?=s?\b)', lambda match: words[match[1]], text)
+
+
+def _without(text: str, name: str) -> str:
+    """Return a text without the lines that hold a placeholder."""
+    return '\n'.join(line for line in text.splitlines() if f'{{{name}}}' not in line)
+
+
+def _before(text: str, name: str) -> str:
+    """Return what stands before a placeholder, without the signs that lead over to it."""
+    return text.partition(f'{{{name}}}')[0].rstrip(' :-(')
+
+
+def _without_empty_sections(text: str, values: Mapping[str, str]) -> str:
+    """Return a text without paragraphs of headings and placeholders that all have empty values."""
+    def empty(paragraph: str) -> bool:
+        names = _PLACEHOLDER.findall(paragraph)
+        rest = [line for line in _PLACEHOLDER.sub('', paragraph).splitlines()
+                if line.strip() and not line.startswith('#')]
+        return bool(names) and not rest and not any(values.get(name, name) for name in names)
+    return '\n\n'.join(part for part in text.split('\n\n') if not empty(part))
 
 
 def _compose(text: str, values: Mapping[str, str]) -> str:

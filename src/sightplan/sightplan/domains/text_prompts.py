@@ -1,9 +1,11 @@
-"""Prompts as text files, such as those in a clone of ViPlan's repository, read as templates.
+"""Prompts as text files, such as those in a clone of a paper's repository, read as templates.
 
 A file holds ``<system>...</system><user>...</user>``, with names in braces where the code of its
 authors puts something in: ``{image}``, ``{goal_string}``. What the files leave to that code, a
 domain's ``text_prompts.yaml`` says. File names are not prescribed: what a file asks for is known
-by its content, and by the words in its path (``cot``, ``mem``, the name of a domain).
+by its content, and by the words in its path (``cot``, ``mem``, the name of a domain). A file
+without these tags is known by its name (``action.txt``): it is the text of the system role, and
+all else is as in the prompt that it replaces.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import dataclasses
 import hashlib
 import re
 import string
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -75,6 +77,8 @@ class _Planning(Record):
         item: how a line of a list is written, such as a fact.
         facts: words of privileged facts that differ from the domain's.
         outcomes: words for outcomes of a proposal; values of ``Became``.
+        own: whether what a file does not say (earlier steps, the words before pictures) is as in
+            the domain's own template of the name, and not as in the general one.
         untold_if: predicate; with ``Privileged.REFERENCE`` a fact is told, also about what is in
             view, unless this is true of its first object. '': only facts out of view are told.
     """
@@ -87,6 +91,7 @@ class _Planning(Record):
     facts: Annotated[dict[str, str], BY_NAME] = pydantic.Field(default={})
     outcomes: dict[str, str] = pydantic.Field(default={})
     untold_if: str = ''
+    own: bool = False
 
     @pydantic.model_validator(mode='after')
     def _one_value_for_each_key(self) -> _Planning:
@@ -144,8 +149,8 @@ class PromptOrigin:
 
 
 @dataclass(frozen=True)
-class _File:
-    """A text file with tags.
+class TextFile:
+    """A text file with a prompt.
 
     Attributes:
         path: where it is.
@@ -156,6 +161,11 @@ class _File:
     path: Path
     words: tuple[str, ...]
     text: str
+
+    @property
+    def tagged(self) -> bool:
+        """Whether tags tell the texts of system and user apart; if not, all is of the system."""
+        return _USER in self.text.lower()
 
     @property
     def name(self) -> str:
@@ -209,14 +219,13 @@ class PromptFolder:
                              'prompt files, or the folder that they lie in)')
         self.code, self.code_files = filling_code(domain)
         called = {domain.name.lower(), *self.code.called}
-        every = list(_files(folder))
+        every = list(text_files(folder, NAMES))
         self._files = _of_domain(every, called, _other_names(called), folder)
         self._yaml = {path.stem: path for path in sorted(folder.glob('*.yaml'))
                       if _is_template(path)}
         if not self._files and not self._yaml:
             raise InputError(_none_found(folder, domain.name, every))
-        paths = [*(file.path for file in every), *self._yaml.values()]
-        self.origin = PromptOrigin(folder.resolve().name, _digest(folder, paths), bool(every))
+        self.origin = origin_of(folder, every, self._yaml.values())
 
     def names(self) -> set[str]:
         """Return the names of all prompts that the folder holds."""
@@ -276,7 +285,7 @@ def _form(name: str) -> str:
     return f'{_SYSTEM}...</system>{_USER}...</user> with {holds}'
 
 
-def _none_found(folder: Path, domain: str, every: Iterable[_File]) -> str:
+def _none_found(folder: Path, domain: str, every: Iterable[TextFile]) -> str:
     others = ', '.join(str(file.path) for file in every)
     if others:
         return (f'prompts: {folder} has no prompt files of domain {domain}, only of others: '
@@ -291,27 +300,47 @@ def _words(text: str) -> list[str]:
     return [word for word in re.split(r'[^a-z0-9]+', text.lower()) if word]
 
 
-def _files(folder: Path) -> Iterator[_File]:
-    """Yield the text files with a user tag; where some lie in folders of prompts, only those."""
+def text_files(folder: Path, names: Collection[str]) -> Iterator[TextFile]:
+    """Yield the text files with prompts; where some lie in folders of prompts, only those.
+
+    Args:
+        folder: where they lie, at any depth.
+        names: of prompts; files of other names count only if they have a user tag.
+
+    Raises:
+        InputError: a file is not in UTF-8, or there are too many.
+    """
     found = []
     places = (path for place in visible_folders(folder) for path in sorted(place.iterdir()))
     for number, path in enumerate(places):
         if number >= _MOST_FILES:
             raise InputError(f'prompts: {folder} holds more than {_MOST_FILES} files (give the '
                              'folder that the prompt files lie in)')
-        if path.suffix.lower() in _SUFFIXES and (text := _text(path)) is not None:
+        if path.suffix.lower() in _SUFFIXES and (text := _text(
+                path, path.stem.lower() in names)) is not None:
             below = path.relative_to(folder).with_suffix('')
-            found.append(_File(path, tuple(_words(str(below))), text))
+            found.append(TextFile(path, tuple(_words(str(below))), text))
     below_prompts = [file for file in found if any(
         'prompt' in part.lower() for part in file.path.relative_to(folder).parts[:-1])]
     yield from below_prompts or found
 
 
-def _text(path: Path) -> str | None:
+def origin_of(folder: Path, texts: Collection[TextFile], templates: Collection[Path],
+              ) -> PromptOrigin:
+    """Return the record of a folder of prompts, for the identity of a run."""
+    paths = [*(file.path for file in texts), *templates]
+    return PromptOrigin(folder.resolve().name, _digest(folder, paths), bool(texts))
+
+
+def _text(path: Path, named: bool) -> str | None:
     """Return the text of a prompt file, with known placeholders in single braces; None if none.
 
+    Args:
+        path: of the file.
+        named: whether it is one by its name, with or without a user tag.
+
     Raises:
-        InputError: it has a user tag, and is not in UTF-8.
+        InputError: it is one, and is not in UTF-8.
     """
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
@@ -319,7 +348,7 @@ def _text(path: Path) -> str | None:
         content = path.read_bytes()
     except OSError:
         return None
-    if _USER.encode() not in content.replace(b'\0', b'').lower():
+    if not named and _USER.encode() not in content.replace(b'\0', b'').lower():
         return None
     try:
         text = content.decode('utf-8-sig')
@@ -336,8 +365,8 @@ def _other_names(called: set[str]) -> set[str]:
     return found - called
 
 
-def _of_domain(files: list[_File], called: set[str], others: set[str], folder: Path,
-               ) -> list[_File]:
+def _of_domain(files: list[TextFile], called: set[str], others: set[str], folder: Path,
+               ) -> list[TextFile]:
     """Return the files that are of a domain, by the words of their paths.
 
     Files whose paths name no domain count if the folder itself is named by the domain, or if it
@@ -372,15 +401,20 @@ def _digest(folder: Path, paths: Iterable[Path]) -> str:
 # ------------------------------------------------------------------------- from text to template
 
 
-def _template_data(file: _File, name: str, kind: str, code: FillingCode) -> dict[str, Any]:
+def _template_data(file: TextFile, name: str, kind: str, code: FillingCode) -> dict[str, Any]:
     """Return the data of a template, as a YAML file would hold them.
 
     Raises:
         InputError: the file cannot be used; names file, placeholder and remedy.
     """
-    system, user, closed = _split(file)
+    system, user, closed = split_roles(file)
     for text in (system, user):
         _check_placeholders(file, text, kind)
+    if not file.tagged:
+        if _IMAGE.search(system):
+            raise InputError(f'{file.path}: prompt {name}: {{image}} stands in a text of the '
+                             f'system alone (mark the parts by {_SYSTEM} and {_USER})')
+        return {'kind': kind, 'system': _renamed(system).strip()}
     images = _IMAGE.findall(user)
     if len(images) != 1 or _IMAGE.search(system):
         raise InputError(
@@ -396,9 +430,15 @@ def _template_data(file: _File, name: str, kind: str, code: FillingCode) -> dict
     return _of_planning(file, name, data, code.planning)
 
 
-def _split(file: _File) -> tuple[str, str, bool]:
-    """Return system and user text, and whether the user part has its closing tag."""
+def split_roles(file: TextFile) -> tuple[str, str, bool]:
+    """Return system and user text, and whether the user part has its closing tag.
+
+    Raises:
+        InputError: there are two user parts.
+    """
     lower = file.text.lower()
+    if not file.tagged:
+        return plain_braces(file.text), '', True
     start = lower.index(_USER) + len(_USER)
     end = lower.find('</user>', start)
     if _USER in lower[start:]:
@@ -411,10 +451,10 @@ def _split(file: _File) -> tuple[str, str, bool]:
             stop = lower.index(_USER) if begin < start else len(lower)
         system = file.text[begin:stop]
     user = file.text[start:] if end < 0 else file.text[start:end]
-    return _plain_braces(system), _plain_braces(user), end >= 0
+    return plain_braces(system), plain_braces(user), end >= 0
 
 
-def _plain_braces(text: str) -> str:
+def plain_braces(text: str) -> str:
     """Return a text whose braces are doubled, as Python's ``format`` wants them, with single ones.
 
     A text is one of those if every brace that is not part of a placeholder is doubled.
@@ -432,7 +472,7 @@ def _plain_braces(text: str) -> str:
     return text
 
 
-def _check_placeholders(file: _File, text: str, kind: str) -> None:
+def _check_placeholders(file: TextFile, text: str, kind: str) -> None:
     if kind == 'questions' and (match := _NAMELESS.search(text)):
         raise InputError(f'{file.path}: placeholder {match[0]} has no name (write {{question}} in '
                          'a copy of the file, if the question belongs there)')
@@ -450,7 +490,7 @@ def _renamed(text: str) -> str:
         lambda match: '{' + _MEANINGS.get(match[1].lower(), match[1]) + '}', text)
 
 
-def _of_questions(file: _File, data: Mapping[str, Any], closed: bool, code: _Questions,
+def _of_questions(file: TextFile, data: Mapping[str, Any], closed: bool, code: _Questions,
                   ) -> dict[str, Any]:
     """Return the words around the question.
 
@@ -474,7 +514,7 @@ def _of_questions(file: _File, data: Mapping[str, Any], closed: bool, code: _Que
             'question': asked + (tail.rstrip() if has else '')}
 
 
-def _of_planning(file: _File, name: str, data: Mapping[str, Any], code: _Planning,
+def _of_planning(file: TextFile, name: str, data: dict[str, Any], code: _Planning,
                  ) -> dict[str, Any]:
     """Return the words of a planning prompt.
 
@@ -495,6 +535,9 @@ def _of_planning(file: _File, name: str, data: Mapping[str, Any], code: _Plannin
         if match:
             section = match[0].replace('{privileged_facts}', '{facts}')
             texts[key] = data[key].replace(match[0], '{privileged_facts}')
+    if code.own:
+        del data['reasoning']
+        return {**data, **texts, 'max_tokens': code.max_tokens, 'done': ''}
     return {**data, **texts, 'max_tokens': code.max_tokens,
             'single': name.startswith('action'), 'item': code.item, 'facts': code.facts,
             'privileged_facts': section, 'done': '',

@@ -169,6 +169,7 @@ class Wording:
 
     Attributes:
         question_hash: SHA-256 of ``questions.yaml``, first 12 hex digits.
+        templates: the question about each predicate, with {0}, {1}, ... for objects.
 
     Raises:
         DomainError: a file is missing, or does not cover every predicate.
@@ -183,7 +184,7 @@ class Wording:
         for kind, rule in questions.objects.items():
             check_text(path, f'objects.{kind}.named', rule.named or '', _IN_NAMED)
             check_text(path, f'objects.{kind}.unnamed', rule.unnamed, _IN_UNNAMED)
-        self._questions = questions.predicates
+        self.templates: Mapping[str, str] = questions.predicates
         self._names = {kind: ObjectNames(kind, rule.words, rule.named or rule.unnamed,
                                          rule.unnamed)
                        for kind, rule in questions.objects.items()}
@@ -227,15 +228,11 @@ class Wording:
         Raises:
             InputError: the atom does not fit the vocabulary.
         """
-        return Question(atom, self.fill(self._questions, atom))
+        return Question(atom, self.fill(self.templates, atom))
 
     def is_question(self, text: str) -> bool:
         """Whether a text is one of the domain's questions, with any names of objects."""
         return any(form.fullmatch(text.strip()) for form in self._forms)
-
-    def question_forms(self) -> tuple[str, ...]:
-        """Return the templates of the domain's questions, with {0}, {1}, ... for objects."""
-        return tuple(self._questions.values())
 
     @functools.cached_property
     def _forms(self) -> tuple[re.Pattern[str], ...]:
@@ -246,7 +243,7 @@ class Wording:
                    for index, kind in enumerate(self._schema.predicates[name].types)},
                 **{f'name{index}': _NAME for index in range(
                     len(self._schema.predicates[name].types))}})
-            for name, template in self._questions.items())
+            for name, template in self.templates.items())
 
     def _object_pattern(self, kind: str) -> str:
         """Return a regular expression for the names of objects of a type and its subtypes."""

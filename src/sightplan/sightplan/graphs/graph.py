@@ -15,6 +15,18 @@ from typing import Any, Literal, Self
 
 import pydantic
 
+from sightplan.graphs.placing import (
+    NAMESPACE,
+    REMAP,
+    Remap,
+    check_nodes,
+    graph_topics,
+    is_name,
+    joined,
+    read_namespace,
+    read_remaps,
+    resolve,
+)
 from sightplan.model import InputError, config_files, did_you_mean
 from sightplan.model.reading import Record, read_file
 from sightplan.model.type_words import type_in_words
@@ -25,7 +37,6 @@ Kind = type[Value]
 TYPES: dict[str, Kind] = {'str': str, 'int': int, 'float': float, 'bool': bool}
 _VARIABLE = re.compile(r'\$\(var ([a-z_]+)\)')
 _CONDITION = re.compile(r'\$\(var ([a-z_]+)\)(?: *== *(\S+))?')
-_NAMESPACE = re.compile(r'|[a-z_][a-z0-9_]*(?:/[a-z_][a-z0-9_]*)*')
 _DISCOVERED = {'domains': ('sightplan.domains', 'domain_names'),
                'suites': ('sightplan.runs', 'suite_names'),
                'methods': ('sightplan.agent', 'every_method'),
@@ -113,6 +124,16 @@ class Argument(Record):
         return value
 
 
+PLACE = (
+    Argument(name=NAMESPACE, type='str', default='', description=(
+        'Namespace of all nodes, topics, services and actions, such as robot1, also the prefix of '
+        'frames; graphs in different namespaces share a ROS domain')),
+    Argument(name=REMAP, type='str', default='', description=(
+        'Other names for topics, services and actions, [NODE:]FROM:=TO with spaces between them; '
+        'relative names are in the namespace')))
+"""The arguments that every graph has, beside those of its file."""
+
+
 class Condition(Record):
     """A condition on the value of an argument.
 
@@ -143,7 +164,8 @@ class NodeSpec(Record):
         only_if: conditions that must all hold for the node to be started. In the file
             ``$(var argument)`` (it must be given), ``$(var argument) == value``, or a mapping of
             arguments to values.
-        namespace: namespace of its names; '': none.
+        namespace: namespace of its names, within that of the graph; '': none.
+        remap: names of its topics, services and actions, and the names to use instead.
         restarts: whether the node may be restarted while the graph runs, if it is deaf; else the
             graph ends. It is false for nodes that move something, or hold the state of an episode
             or run.
@@ -157,6 +179,7 @@ class NodeSpec(Record):
     only_for: Literal['', 'needs_grounder', 'needs_planner', 'needs_visual_planner'] = ''
     only_if: tuple[Condition, ...] = ()
     namespace: str = ''
+    remap: Mapping[str, str] = pydantic.Field({})
     restarts: bool = False
 
     @pydantic.field_validator('only_if', mode='before')
@@ -174,8 +197,17 @@ class NodeSpec(Record):
     @pydantic.field_validator('namespace')
     @classmethod
     def _names(cls, given: str) -> str:
-        if not _NAMESPACE.fullmatch(given):
-            raise ValueError('must be names of small letters, digits and _, with / between them')
+        try:
+            return read_namespace(given)
+        except InputError as error:
+            raise ValueError(str(error)) from error
+
+    @pydantic.field_validator('remap')
+    @classmethod
+    def _remappings(cls, given: Mapping[str, str]) -> Mapping[str, str]:
+        for name in (*given, *given.values()):
+            if not is_name(name):
+                raise ValueError(f'{name!r} is not a name of a topic, service or action')
         return given
 
     @pydantic.model_validator(mode='after')
@@ -188,6 +220,10 @@ class NodeSpec(Record):
     def full_name(self) -> str:
         """Namespace and name of the node, without a leading slash."""
         return f'{self.namespace}/{self.name}' if self.namespace else self.name
+
+    def resolve(self, name: str) -> str:
+        """Return the absolute name that ROS makes of a name that the node uses."""
+        return resolve(name, self.namespace, self.name, self.remap.items())
 
     def wanted(self, values: Mapping[str, Value]) -> bool:
         """Return whether the node is started with these values of the graph's arguments.
@@ -221,14 +257,27 @@ class Graph(Record):
 
     Attributes:
         description: what it is for.
-        arguments: in the order of the file.
+        hint: what to do once its nodes are up, printed at the start; '' for nothing.
+        arguments: in the order of the file, then ``PLACE``.
         nodes: in the order of the file; they are stopped in the opposite order.
+        namespace: namespace in which the graph is placed, '' for none; see ``placed``.
     """
 
     description: str
-    arguments: tuple[Argument, ...] = ()
+    hint: str = ''
+    arguments: tuple[Argument, ...] = pydantic.Field((), validate_default=True)
     nodes: tuple[NodeSpec, ...]
     _name: str = pydantic.PrivateAttr('')
+    _namespace: str = pydantic.PrivateAttr('')
+    _remaps: tuple[Remap, ...] = pydantic.PrivateAttr(())
+
+    @pydantic.field_validator('arguments')
+    @classmethod
+    def _placeable(cls, given: tuple[Argument, ...]) -> tuple[Argument, ...]:
+        for argument in given:
+            if argument.name in (NAMESPACE, REMAP):
+                raise ValueError(f'every graph has the argument {argument.name}; leave it out')
+        return (*given, *PLACE)
 
     @pydantic.model_validator(mode='after')
     def _consistent(self) -> Self:
@@ -253,8 +302,15 @@ class Graph(Record):
         """Stem of the file's name."""
         return self._name
 
+    @property
+    def namespace(self) -> str:
+        """Namespace in which the graph is placed, without slashes around it."""
+        return self._namespace
+
     def values(self, given: Sequence[str]) -> dict[str, Value]:
         """Return the values of all arguments: the defaults, and those given as ``name:=value``.
+
+        The last value of an argument counts; remappings add up.
 
         Raises:
             InputError: an unknown argument (the nearest is suggested) or a bad value.
@@ -270,15 +326,50 @@ class Graph(Record):
             if name not in known:
                 raise InputError(f'graph {self.name!r} has no argument {name!r}'
                                  f'{did_you_mean(name, tuple(known))} (--show-args lists them)')
+            if name == REMAP:
+                value = f'{values[name]} {value}'.strip()
             values[name] = known[name].read(value)
+        values[NAMESPACE] = read_namespace(str(values[NAMESPACE]))
+        check_nodes(read_remaps(str(values[REMAP])), {node.name for node in self.nodes})
         return values
 
-    def chosen(self, values: Mapping[str, Value]) -> Graph:
-        """Return the graph with the nodes that these values ask for."""
-        return self._with(node for node in self.nodes if node.wanted(values))
+    def chosen(self, values: Mapping[str, Value], outside: str = '') -> Graph:
+        """Return the graph with the nodes that these values ask for; arguments as ``placed``."""
+        return self._with(
+            node for node in self.nodes if node.wanted(values)).placed(values, outside)
 
-    def only(self, names: Sequence[str]) -> Graph:
-        """Return the graph with just these nodes, whether a method needs them or not.
+    def placed(self, values: Mapping[str, Value], outside: str = '') -> Graph:
+        """Return the graph in the namespace and with the remappings of these values.
+
+        Args:
+            values: of its arguments.
+            outside: namespace around that of the arguments.
+
+        Raises:
+            InputError: a value is not a namespace, or not a list of remappings.
+        """
+        space = joined(outside, read_namespace(str(values.get(NAMESPACE, ''))))
+        given = read_remaps(str(values.get(REMAP, '')))
+        remaps = (*(remap.within(space) for remap in given), *graph_topics(space))
+        placed = self._with(node.model_copy(update={
+            'namespace': joined(space, node.namespace),
+            # Of several rules for a name the first one counts: those of a person come first.
+            'remap': {remap.source: remap.target for remap in remaps
+                      if remap.node in ('', node.name)} | dict(node.remap)})
+            for node in self.nodes)
+        placed._namespace, placed._remaps = space, remaps
+        return placed
+
+    def beside(self, name: str) -> NodeSpec:
+        """Return a node of ours that people start beside the graph, placed as its nodes are."""
+        return _beside(name, self._namespace, self._remaps)
+
+    def only(self, names: Sequence[str], values: Mapping[str, Value]) -> Graph:
+        """Return the graph with just these nodes, whether a method needs them or not, placed.
+
+        Args:
+            names: of nodes, as in the file.
+            values: of the graph's arguments.
 
         Raises:
             InputError: there is no such node; the nearest is suggested.
@@ -288,10 +379,32 @@ class Graph(Record):
             if name not in known:
                 raise InputError(f'graph {self.name!r} has no node {name!r}; there are '
                                  f'{", ".join(known)}{did_you_mean(name, known)}')
-        return self._with(node for node in self.nodes if node.full_name in names)
+        return self._with(
+            node for node in self.nodes if node.full_name in names).placed(values)
 
     def _with(self, nodes: Iterable[NodeSpec]) -> Graph:
         return self.model_copy(update={'nodes': tuple(nodes)})
+
+
+def beside(name: str, place: Mapping[str, str]) -> NodeSpec:
+    """Return a node of ours that people start beside a graph.
+
+    Args:
+        name: of the node.
+        place: the graph's arguments ``namespace`` and ``remap``, as far as they were given.
+
+    Raises:
+        InputError: a value is not a namespace, or not a list of remappings.
+    """
+    space = read_namespace(place.get(NAMESPACE, ''))
+    return _beside(name, space, [remap.within(space)
+                                 for remap in read_remaps(place.get(REMAP, ''))])
+
+
+def _beside(name: str, namespace: str, remaps: Iterable[Remap]) -> NodeSpec:
+    return NodeSpec(
+        package='sightplan_nodes', executable=name, name=name, parameters={}, namespace=namespace,
+        remap={remap.source: remap.target for remap in remaps if not remap.node})
 
 
 def _resolve(value: Value, values: Mapping[str, Value]) -> Value:

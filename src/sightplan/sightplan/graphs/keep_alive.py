@@ -39,6 +39,8 @@ class KeepAlive(Layer):
         """Begin without messages; ``graph`` includes the nodes that other launchers start."""
         self._keeper = Keeper({node.full_name: node.restarts for node in graph.nodes})
         self._pipe = Pipe(self._keeper)
+        self._listening = [sys.executable, '-m', _LISTENER, '--hears', '--json',
+                           '--namespace', graph.namespace]
         self.environment = {KEEP_ALIVE_VARIABLE: '1', PIPE_VARIABLE: str(self._pipe.writing)}
         self.inherited = (self._pipe.writing,)
         self._whole = False
@@ -99,9 +101,9 @@ class KeepAlive(Layer):
             if self._keeper.alone():
                 try:
                     self._listener = subprocess.Popen(
-                        [sys.executable, '-m', _LISTENER, '--hears', '--json'],
-                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                        env=dict(self._of_nodes), start_new_session=True)
+                        self._listening, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE, env=dict(self._of_nodes),
+                        start_new_session=True)
                 except OSError as error:
                     self._cannot_listen(str(error))
                 self._listen_until_s = time.monotonic() + _LISTEN_S

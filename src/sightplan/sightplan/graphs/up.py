@@ -29,6 +29,7 @@ from types import FrameType
 from typing import IO, Any
 
 from sightplan.graphs.graph import Graph, NodeSpec, Value, find_graph
+from sightplan.graphs.placing import with_actions
 from sightplan.model import (
     BusyError,
     InfrastructureError,
@@ -57,6 +58,8 @@ _REFUSAL = re.compile(r'could not create data (writer|reader)|security files|inv
                       r'|failed to create \w+ Data(Writer|Reader)')
 
 _PR_SET_PDEATHSIG = 1
+_DEAF_TO_INTERRUPTS = ('/bin/sh', '-c', 'trap "" INT; exec "$0" "$@"')
+"""Start of a node's command line: while its modules load, an interruption makes no traceback."""
 _TURN_S = 4.0  # before the next node is asked to stop
 _PATIENCE = ((signal.SIGTERM, 6.0), (signal.SIGKILL, 5.0))  # after the polite signal
 _COLOURS = (36, 32, 33, 35, 34, 31)
@@ -159,7 +162,8 @@ def own_names(domain: int, names: Iterable[str]) -> Iterator[None]:
                     continue  # no abstract sockets here
                 raise BusyError(
                     f'another "sightplan up" on this machine has a node {name} in ROS domain '
-                    f'{domain}: end it, or give this graph another {_DOMAIN}') from error
+                    f'{domain}: end it, or give this graph a namespace (namespace:=NAME) or '
+                    f'another {_DOMAIN}') from error
         yield
 
 
@@ -219,13 +223,24 @@ def command(node: NodeSpec, values: Mapping[str, Value]) -> list[str]:
         InputError: its executable is not installed, or it has no keys where it needs some.
     """
     check_enclave(node.full_name, os.environ)
-    arguments = [str(_executable(node)), '--ros-args', '-r', f'__node:={node.name}',
-                 *enclave_arguments(node.full_name, os.environ)]
-    if node.namespace:
-        arguments += ['-r', f'__ns:=/{node.namespace}']
+    arguments = [str(_executable(node)), *ros_arguments(node, os.environ)]
     for name, value in node.resolved(values).items():
         arguments += ['-p', f'{name}:={json.dumps(value)}']  # JSON is YAML, which ROS reads
     return arguments
+
+
+def ros_arguments(node: NodeSpec, environ: Mapping[str, str]) -> list[str]:
+    """Return the ROS arguments that give a node its name, place, names and keys.
+
+    Args:
+        node: the node, placed.
+        environ: with the variables of SROS 2.
+    """
+    rules = [('__node', node.name), *([('__ns', f'/{node.namespace}')] if node.namespace else []),
+             *with_actions(node.remap.items())]
+    return ['--ros-args', *(part for source, target in rules
+                            for part in ('-r', f'{source}:={target}')),
+            *enclave_arguments(node.full_name, environ)]
 
 
 def _executable(node: NodeSpec) -> Path:
@@ -379,7 +394,11 @@ class _Run:
         handlers = {number: signal.signal(number, self._on_signal)
                     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
         try:
-            self._say(f'graph {self._graph.name!r}, {_DOMAIN}={self._environment[_DOMAIN]}')
+            space = self._graph.namespace
+            self._say(f'graph {self._graph.name!r}, {_DOMAIN}={self._environment[_DOMAIN]}'
+                      + (f', namespace /{space}' if space else ''))
+            if self._graph.hint:
+                self._say(self._graph.hint.strip())
             self._layer.begin(self._environment, self._say, self._tell)
             self._start()
             code = self._watch()
@@ -414,7 +433,8 @@ class _Run:
         spec = self._graph.nodes[index]
         try:
             popen = subprocess.Popen(
-                self._commands[index], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                [*_DEAF_TO_INTERRUPTS, *self._commands[index]],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=None if self._owns_terminal(spec) else subprocess.PIPE,
                 env=dict(self._environment), start_new_session=True,
                 pass_fds=self._layer.inherited)
@@ -517,7 +537,9 @@ class _Run:
     def _stop_all(self, polite: int) -> None:
         """Ask the nodes to stop, last started first; insist where that does not help."""
         for process in reversed(self._processes):
-            process.signal(polite)
+            # A node that has only begun heeds SIGTERM alone; of two signals the first one counts.
+            for number in dict.fromkeys((polite, signal.SIGTERM)):
+                process.signal(number)
             _wait_for_end([process], _TURN_S)
         for number, limit_s in _PATIENCE:
             left = [process for process in self._processes if process.alive()]

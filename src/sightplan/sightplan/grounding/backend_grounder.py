@@ -14,13 +14,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from sightplan.domains import load_domain
+from sightplan.domains import Domain, load_domain
+from sightplan.domains.paraphrases import Meaning
 from sightplan.grounding.instructions import (
     UnreadError,
     UnresolvedError,
     instances_of,
     propose_goal,
 )
+from sightplan.grounding.instructions.existence import described, with_checks
 from sightplan.model import (
     BARE,
     Answer,
@@ -31,6 +33,7 @@ from sightplan.model import (
     Question,
     SeenThings,
     SightplanError,
+    Target,
     Verdict,
 )
 from sightplan.model.query import (
@@ -46,8 +49,9 @@ from sightplan.model.query import (
     part_name,
     traits_of,
 )
-from sightplan.model.yes_no_text import Parser, parse_yes_no, rates_answer
+from sightplan.model.yes_no_text import Parser, parse_yes_no, rates_answer, says_unknown
 from sightplan.queries import (
+    Check,
     Detect,
     DetectInstances,
     Generate,
@@ -112,7 +116,7 @@ class BackendGrounder(Wrapper):
                     deadline, first.prompt)
             case DetectInstances() as query:
                 return [self.tell_apart(query.observation, query.looks, deadline.timeout_s,
-                                        query.instruction, query.tries)]
+                                        query.instruction, query.tries, query.checks)]
         return self.inner.ask(batch, deadline)
 
     def ground(self, observation: Observation, questions: Sequence[Question],
@@ -145,24 +149,31 @@ class BackendGrounder(Wrapper):
         self._check_questions(questions)
         if prompt.reading and can_ask(self.inner, Generate):
             return self._read_scene(observation, questions, deadline.timeout_s, prompt)
+        meant = [meaning_of(self, question) for question in questions]
+        asked = [question if one is None else dataclasses.replace(question, text=one.text)
+                 for question, one in zip(questions, meant, strict=True)]
         try:
-            replies = ask_all(self.inner, yes_no_queries(observation, questions, prompt),
-                              deadline)
+            replies = ask_all(self.inner, yes_no_queries(observation, asked, prompt), deadline)
         except SightplanError as error:
-            error.partial = [None if reply is None else self._read(cast(Answer, reply))
-                             for reply in error.partial]
+            error.partial = [None if reply is None else self._read(cast(Answer, reply), one)
+                             for reply, one in zip(error.partial, meant, strict=False)]
             raise
-        return [self._read(reply) for reply in replies]
+        return [self._read(reply, one) for reply, one in zip(replies, meant, strict=True)]
 
-    def _read(self, reply: Answer) -> Answer:
+    def _read(self, reply: Answer, meaning: Meaning | None = None) -> Answer:
         """The answer as this grounder's parser reads it.
 
         It has no probabilities where those of the model are about a word that decides nothing.
         """
+        if meaning is not None and meaning.opposite:
+            reply = reply.opposite()
         verdict = (reply.verdict if self._parse is parse_yes_no else self._parse(reply.text))
+        if reply.cut_at and verdict is Verdict.UNKNOWN and not says_unknown(reply.text):
+            verdict = Verdict.UNPARSED  # what it was going to say is not known
+        reason = reply.reason if verdict is Verdict.UNKNOWN else ''
         if not rates_answer(reply.text, verdict):
-            return Answer(reply.text, cut_at=reply.cut_at, verdict=verdict)
-        return dataclasses.replace(reply, verdict=verdict)
+            return Answer(reply.text, cut_at=reply.cut_at, verdict=verdict, reason=reason)
+        return dataclasses.replace(reply, verdict=verdict, reason=reason)
 
     def _check_questions(self, questions: Sequence[Question]) -> None:
         """Refuse what a model that was made for one domain's questions would answer at random."""
@@ -172,7 +183,7 @@ class BackendGrounder(Wrapper):
 
     def tell_apart(self, observation: Observation, looks: int = 1,
                    timeout_s: float | None = None, instruction: str = '',
-                   tries: int = 1) -> SeenThings:
+                   tries: int = 1, checks: bool = False) -> SeenThings:
         """Find all things in a picture, and tell them apart.
 
         Args:
@@ -181,6 +192,7 @@ class BackendGrounder(Wrapper):
             timeout_s: wall-clock limit of each request [s]; None for the model's own.
             instruction: what the model shall say the goal of, over the things; '' for nothing.
             tries: most times that the model is asked for the goal.
+            checks: whether a model that can answer ``Check`` is asked about each marked thing.
 
         Raises:
             InputError: the model cannot (names those that can), or there is no picture.
@@ -197,9 +209,15 @@ class BackendGrounder(Wrapper):
             depth_m = np.nan_to_num(depth_m, nan=0.0, posinf=0.0, neginf=0.0)
         who = part_name(self.inner, Detect)
         try:
-            seen = instances_of(ask_one(
-                self.inner, Detect(observation.image, depth_m, attempt), timeout_s)
-                for attempt in range(looks))
+            replies = [ask_one(self.inner, Detect(observation.image, depth_m, attempt), timeout_s)
+                       for attempt in range(looks)]
+            if why := next((reply.cannot_tell for reply in replies if reply.cannot_tell), ''):
+                return SeenThings(cannot_tell=why, model=who)
+            seen = instances_of(replies)
+            if checks and can_ask(self.inner, Check):
+                seen = with_checks(seen, looks, [ask_one(self.inner, Check(
+                    observation.image, Target(described(one)), one.region), timeout_s).verdict
+                    for one in seen])
         except UnresolvedError as error:
             return SeenThings(unread=str(error), model=who)
         if not instruction:
@@ -243,16 +261,38 @@ def why_unable(model: Model, question: Question) -> str:
     if not made_for or traits.refuses:
         return ''
     domain = load_domain(made_for)
-    if domain.is_question(question.text):
+    if _as_worded(domain, question) or domain.read_question(question.text) is not None:
         return ''
-    forms = ', '.join(map(repr, domain.question_forms()))
+    forms = ', '.join(map(repr, domain.wording.templates.values()))
     able = ', '.join(name for name in backends_that_answer(Generate)
                      if not traits_of(backend_class(name)).truth)
-    return (f'{model.name} was made for the questions of domain {made_for} and would '
-            f'answer others at random; {question.text!r} is none of them: ask as the '
-            f'domain does ({forms}), or choose a backend that reads any question: {able}')
+    text = question.text if len(question.text) <= _SHOWN else f'{question.text[:_SHOWN]}...'
+    return (f'{model.name} was made for the questions of domain {made_for}, and would answer '
+            f'others at random; {text!r} is none of them, as far as it can be read. It knows '
+            f'{", ".join(domain.wording.templates)}: ask as the domain does ({forms}) or in words '
+            f'like these, or choose a backend that reads any question: {able}')
 
 
+def meaning_of(model: Model, question: Question) -> Meaning | None:
+    """Return the question that a model of one domain's questions is asked instead of another.
+
+    It means the same in the domain's own words. None for a model that reads any words, and for a
+    question that is none of the domain's.
+    """
+    traits = traits_of(model)
+    if not traits.domain or traits.refuses:
+        return None
+    domain = load_domain(traits.domain)
+    return None if _as_worded(domain, question) else domain.read_question(question.text)
+
+
+def _as_worded(domain: Domain, question: Question) -> bool:
+    """Whether a question about an atom is worded as the domain does, about whatever objects."""
+    return not question.in_words and domain.is_question(question.text)
+
+
+_SHOWN = 120
+"""Most characters of a question that an error message repeats."""
 _VERDICTS = {True: Verdict.YES, False: Verdict.NO, None: Verdict.UNPARSED}
 
 

@@ -57,6 +57,8 @@ class Cause(enum.Enum):
     REPEATED_ILLEGAL = 'repeated_illegal'
     BUDGET = 'budget'
     STOPPED_EARLY = 'stopped_early'
+_NEITHER = (Verdict.UNPARSED.value, Verdict.UNKNOWN.value)
+"""Answers that say neither yes nor no."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,11 @@ class Rule:
     find: Callable[[_Episode], Failure | None] = field(repr=False)
 
 
+def called_off(line: Mapping[str, Any]) -> bool:
+    """Whether an episode was cancelled, or was a dry run: neither scored nor failed."""
+    return line.get('stop') in {reason.value for reason in StopReason if reason.called_off}
+
+
 def without_truth(line: Mapping[str, Any]) -> bool:
     """Whether an episode ended without a known result, as on a robot."""
     return (not scored(line) and line.get('error') is None
@@ -112,10 +119,10 @@ def failure_of(line: Mapping[str, Any]) -> Failure | None:
     """Return the failure of an episode, by the first rule that applies.
 
     Returns:
-        the failure; None if the episode was solved or cancelled, or has no known truth.
+        the failure; None if the episode was solved, cancelled or a dry run, or has no known
+        truth.
     """
-    if (solved(line) or line.get('stop') == StopReason.CANCELLED.value
-            or without_truth(line)):
+    if solved(line) or called_off(line) or without_truth(line):
         return None
     episode = _Episode(line)
     for rule in RULES:
@@ -222,11 +229,11 @@ class _Episode:
 
     def judged(self, cause: Cause, text: str, step: int | _Step | None,
                answers: Sequence[Mapping[str, Any]]) -> Failure:
-        """Return ``failure``, with another cause where only unreadable answers decided.
+        """Return ``failure``, with another cause where only answers without yes or no decided.
 
         It is ``CUT_OFF`` if most of them ran into a limit of tokens, else ``UNPARSABLE``.
         """
-        if answers and all(a['answer'] == Verdict.UNPARSED.value for a in answers):
+        if answers and all(a['answer'] in _NEITHER for a in answers):
             if limits := self.limits(map(_reply_of, answers)):
                 return self.failure(Cause.CUT_OFF, f'{text} Most answers to this were cut off '
                                                    f'at {_tokens(limits)}.', step, answers)
@@ -358,6 +365,7 @@ def _in_words(answers: Sequence[Mapping[str, Any]]) -> str:
     first = answers[0]
     words = {'yes': f'"{first["atom"]}" was taken for true',
              'no': f'"{first["atom"]}" was taken for false',
+             'unknown': f'the model could not tell whether "{first["atom"]}" is true',
              }.get(first['answer'], f'the answer about "{first["atom"]}" could not be read')
     more = len(answers) - 1
     return words + (f' (and {more} more answer{"s were" if more > 1 else " was"} wrong)'

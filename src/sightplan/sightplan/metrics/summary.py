@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sightplan.metrics.calibration import Reliability, reliability_of_sums
-from sightplan.metrics.failures import Cause, cause_of, without_truth
+from sightplan.metrics.failures import Cause, called_off, cause_of, without_truth
 from sightplan.metrics.intervals import mean_sem, sem
 from sightplan.metrics.judgements import CHECKS, CUT_REPLY
 from sightplan.metrics.measures import (
@@ -71,7 +71,7 @@ def summarise_episodes(lines: _Lines) -> dict[str, Any]:
         * ``splits``: success per split when there are several, and ``mean_of_splits``.
     """
     known = [line for line in lines if scored(line)]
-    cancelled = sum(line['stop'] == 'cancelled' for line in lines)
+    cancelled = sum(map(called_off, lines))
     without = sum(map(without_truth, lines))
     summary: dict[str, Any] = {
         'episodes': len(lines), 'scored': len(known), **_success(known),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Self, cast
 
 from sightplan.model.perception import Verdict
 from sightplan.model.query import Reply
+from sightplan.model.reply_text import why_cannot_tell
 from sightplan.model.yes_no_text import parse_yes_no
 
 YES_NO = 'yes_no'
@@ -28,6 +30,10 @@ class Answer(Reply):
             between ``p_yes / (p_yes + p_no)`` and the nearer one of 0 and 1.
         cut_at: limit of tokens at which the reply was cut off; 0: it was not cut off.
         verdict: what the text says; read from it by ``parse_yes_no`` unless it is given.
+        reason: why it cannot be told, where the verdict is UNKNOWN and the model says why: the
+            picture is unlike those that it was made for, it does not know a word, the thing is
+            hidden or outside the picture. '' where it does not say. An answer that cannot tell is
+            evidence neither of yes nor of no.
     """
 
     text: str = ''
@@ -37,6 +43,7 @@ class Answer(Reply):
     bounded: bool = False
     cut_at: int = 0
     verdict: Verdict = field(default=cast(Verdict, None), kw_only=True)
+    reason: str = field(default='', kw_only=True)
 
     def __post_init__(self) -> None:
         """Read the text, where no verdict is given."""
@@ -44,6 +51,20 @@ class Answer(Reply):
         given: object = self.verdict
         if given is None:
             object.__setattr__(self, 'verdict', parse_yes_no(self.text))
+            if self.verdict is Verdict.UNKNOWN and not self.reason:
+                object.__setattr__(self, 'reason', why_cannot_tell(self.text))
+
+    @classmethod
+    def cannot_tell(cls, reason: str) -> Self:
+        """Return the answer that it cannot be told, with the reason."""
+        return cls('Unknown', verdict=Verdict.UNKNOWN, reason=reason)
+
+    def opposite(self) -> Self:
+        """Return the answer to the opposite question: yes for no, and no for yes."""
+        turned = {Verdict.YES: Verdict.NO, Verdict.NO: Verdict.YES}.get(self.verdict)
+        return self if turned is None else dataclasses.replace(
+            self, text=turned.value.capitalize(), verdict=turned, p_yes=self.p_no,
+            p_no=self.p_yes)
 
     @property
     def at_most(self) -> bool:
@@ -56,5 +77,7 @@ class Answer(Reply):
             f'{"≤ " if self.at_most else ""}{self.p_yes:.{digits}f}')
 
     def summary(self) -> str:
-        """The verdict, with the probability of "yes"."""
+        """The verdict, with the probability of "yes", or why it cannot be told."""
+        if self.reason:
+            return f'{self.verdict.value}: {self.reason}'
         return self.verdict.value + ('' if self.p_yes is None else f' ({self.p_yes_text(2)})')

@@ -47,7 +47,8 @@ class FeedbackStatus(enum.Enum):
 
     EXECUTED: the world carried the action out as far as it can tell.
     REJECTED: the action was not legal in the world's state; nothing moved.
-    WITHHELD: the policy itself held the action back (a precondition was judged false).
+    WITHHELD: the policy itself held the action back (a precondition was judged false), or the
+        robot planned it and sent nothing (a dry run).
     INVALID: the model's reply held no known action with known objects; nothing was sent.
 
     Messages number the members in this order, from 1.
@@ -89,8 +90,10 @@ class StopReason(enum.Enum):
     """Reason for which an episode ended.
 
     Whether the problem was *solved* is decided by the scorer from ground truth, whatever the
-    reason. GOAL_REACHED ends an episode whose spec says ``stop_at_goal``. ERROR (infrastructure)
-    and CANCELLED episodes are unscored: counted apart, never as failures.
+    reason. GOAL_REACHED ends an episode whose spec says ``stop_at_goal``. DRY_RUN ends one whose
+    robot plans and checks its motions and sends none, after the first action. ERROR
+    (infrastructure), CANCELLED and DRY_RUN episodes are unscored: counted apart, never as
+    failures.
     """
 
     PLAN_DONE = 'plan_done'
@@ -103,12 +106,18 @@ class StopReason(enum.Enum):
     EMPTY_PLAN = 'empty_plan'
     GAVE_UP = 'gave_up'
     CANCELLED = 'cancelled'
+    DRY_RUN = 'dry_run'
     ERROR = 'error'
 
     @property
     def scored(self) -> bool:
         """Whether the episode says something about the method (not about the machine)."""
-        return self not in (StopReason.CANCELLED, StopReason.ERROR)
+        return self is not StopReason.ERROR and not self.called_off
+
+    @property
+    def called_off(self) -> bool:
+        """Whether the episode was to end there: neither finished nor failed."""
+        return self in (StopReason.CANCELLED, StopReason.DRY_RUN)
 
 
 @dataclass(frozen=True, slots=True)

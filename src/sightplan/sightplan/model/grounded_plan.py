@@ -83,6 +83,7 @@ class PlanUnit:
         region: box of the target.
         destination: what it is placed in or on; '' without a place.
         place: box of the destination's region in which a point is right; None without a place.
+        others: name and box of other destinations that are as right.
     """
 
     kind: UnitKind
@@ -90,6 +91,12 @@ class PlanUnit:
     region: Region
     destination: str = ''
     place: Region | None = None
+    others: tuple[tuple[str, Region], ...] = ()
+
+    @property
+    def places(self) -> tuple[Region, ...]:
+        """Boxes in any of which a point is right."""
+        return () if self.place is None else (self.place, *(region for _, region in self.others))
 
     @property
     def primitives(self) -> int:
@@ -104,10 +111,13 @@ class PlanBlock:
     Attributes:
         units: one or more.
         unordered: whether any order of them is right.
+        after: numbers of the earlier blocks of its plan, from 0, that are done before this one is
+            begun; others may come before, after or between. None: all earlier blocks.
     """
 
     units: tuple[PlanUnit, ...]
     unordered: bool = False
+    after: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +127,24 @@ class GroundedPlanTask:
     Attributes:
         instruction: what is to be done, in words.
         explicit: whether it names actions and things, or states only what is wanted.
-        blocks: the plan; a right one has the units of each block, block after block.
+        blocks: the plan; a right one has the units of each block, block after block, or as
+            ``PlanBlock.after`` tells.
         pair: what explicit and implicit wordings of one task share.
+        others: other plans that are as right.
+        intentions: names of what an implicit instruction is about, where they are known.
     """
 
     instruction: str
     explicit: bool
     blocks: tuple[PlanBlock, ...]
     pair: str
+    others: tuple[tuple[PlanBlock, ...], ...] = ()
+    intentions: tuple[str, ...] = ()
+
+    @property
+    def plans(self) -> tuple[tuple[PlanBlock, ...], ...]:
+        """All right plans; the first one decides the horizon."""
+        return (self.blocks, *self.others)
 
     @property
     def horizon(self) -> int:
@@ -160,7 +180,8 @@ class GroundedPlanSource(Protocol):
     without arguments.
     """
 
-    def scene(self, seed: int, horizon: str, *, held_out: bool = True) -> GroundedPlanScene:
+    def scene(self, seed: int, horizon: str, *, held_out: bool = True,
+              explicit: bool = True) -> GroundedPlanScene:
         """Return the scene of a seed; one seed always gives the same scene and tasks.
 
         Args:
@@ -168,6 +189,8 @@ class GroundedPlanSource(Protocol):
             horizon: ``short`` (1 to 4 primitives), ``medium`` (5 to 8) or ``long`` (9 to 26).
             held_out: whether things and wordings are those that no model of ours is trained on,
                 or those for training.
+            explicit: kind of instruction that one of the tasks has; another task may have the
+                other one.
 
         Raises:
             InputError: there is no such horizon.

@@ -9,6 +9,7 @@ an integer is needed.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 MOST_DIGITS = 100
@@ -25,6 +26,31 @@ def load_json(text: str | bytes) -> Any:
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text), 'surrogatepass')
     return DECODER.decode(text)
+
+
+_TEXT = r'(?P<text>"(?:[^"\\]|\\.)*+")'
+_BESIDE = (re.compile(_TEXT + r'|//[^\n]*|/\*.*?\*/', re.DOTALL),
+           re.compile(_TEXT + r'|,(?=\s*[\]}])', re.DOTALL))
+"""A text in quotes; or what is no JSON and often stands in files: comments, and last commas."""
+
+
+def load_commented_json(text: str) -> Any:
+    """As ``load_json``; comments (``//``, ``/* */``) and commas after last entries are no error.
+
+    Raises:
+        ValueError: it is no JSON even without them; says what is wrong with the text as it is.
+        RecursionError: it is nested too deeply.
+    """
+    try:
+        return load_json(text)
+    except ValueError as error:
+        plain = text
+        for pattern in _BESIDE:
+            plain = pattern.sub(lambda found: found['text'] or '', plain)
+        try:
+            return load_json(plain)
+        except ValueError:
+            raise error from None
 
 
 def _integer(text: str) -> int | float:

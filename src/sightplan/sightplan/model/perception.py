@@ -80,6 +80,11 @@ class Observation:
                 else replace(self, privileged_facts=facts))
 
     @property
+    def described(self) -> bool:
+        """Whether a model reads it in words, because it has no picture."""
+        return self.text is not None and self.image is None and not self.image_id
+
+    @property
     def shows_goal(self) -> bool:
         """Whether the observation shows the goal instead of the current world."""
         return self.stamp_ns == GOAL_NS

@@ -76,16 +76,32 @@ class ProposalForm:
 
     Attributes:
         history: ``list``: a numbered list in words; ``json``: one JSON list, as in ViPlan's
-            reference implementation.
+            reference implementation; ``none``: earlier steps stand beside past pictures only.
         reading: ``repaired``: strictly, and else with one repair; ``braces``: as JSON from the
             first "{" to the last "}", as in the reference implementation. A domain that has single
             actions in a form of its own reads them by its own rules.
         max_tokens: most tokens of the reply; 0: as many as the prompt allows.
+        lists: whether the prompt lists objects and actions by name.
+        marks: marks that tell pictures of past, present and goal apart (``MARKS``), where the
+            domain has them.
+        flat: whether things are called as flat pictures show them (a cube is a square).
+        description: whether the reply shall end with a list of all that is seen.
+        opening: word that shall begin the episode; the goal alone is shown. '': the next action
+            is asked for.
     """
 
     history: str = 'list'
     reading: str = 'repaired'
     max_tokens: int = 0
+    lists: bool = True
+    marks: str = 'both'
+    flat: bool = False
+    description: bool = False
+    opening: str = ''
+
+
+MARKS = ('both', 'colour', 'word', 'none')
+"""Marks on pictures: a colour of the background, a word in a corner, both, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +135,7 @@ class ProposalStatus(enum.Enum):
     EMPTY: a plan without actions.
     UNKNOWN_ACTION: the first action is none of the domain's.
     WRONG_ARGUMENTS: the first action has a wrong number of arguments, or unknown or unfit ones.
+    STARTED: the word that begins the episode, where it was asked for (``ProposalForm.opening``).
 
     Messages number the members in this order, from 1.
     """
@@ -128,6 +145,7 @@ class ProposalStatus(enum.Enum):
     EMPTY = 'empty'
     UNKNOWN_ACTION = 'unknown_action'
     WRONG_ARGUMENTS = 'wrong_arguments'
+    STARTED = 'started'
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,12 @@ class PointerSettings:
                           low=0.0, high=1.0)
     least: float = param(0.5, 'With a lower probability one had better do nothing', low=0.0,
                          high=1.0)
-    checks: bool = param(True, 'Whether the model is asked if marked places are right')
+    prior_present: float = param(
+        0.9, 'Probability that a target is in the picture, before the model is asked: .9 where '
+        'people ask for what they believe to be there, .5 where nothing speaks for either',
+        low=0.0, high=1.0)
+    checks: bool = param(True, 'Whether the model is asked if marked places are right, and '
+                         'whether there is such a thing')
     mark: str = param('piece', 'What is marked for a check: the piece (for things), or a point on '
                       'it (for parts of things and places to act on)', choices=('piece', 'point'))
     views: bool = param(True, 'Whether the model is also shown closer views of all pieces')

@@ -17,6 +17,7 @@ from sightplan.model.belief import Belief
 from sightplan.model.episode import EpisodeEvent, EpisodeSpec, Feedback
 from sightplan.model.perception import Observation
 from sightplan.model.planning import PlanningResult, PlanningTask, Proposal, VisualTask
+from sightplan.model.problem import Problem
 from sightplan.model.symbols import Action, Atom, State
 from sightplan.model.usage import Usage
 
@@ -134,6 +135,38 @@ class CalibratedWorld(Protocol):
 
     def camera_info(self) -> Calibration:
         """Return the calibration of the camera."""
+
+
+@runtime_checkable
+class PracticeTable(Protocol):
+    """A world that knows a start for problems that come without one, as for a real table."""
+
+    def with_start(self, problem: Problem) -> Problem:
+        """Return the problem with an initial state of the world's choice, if it has none.
+
+        Raises:
+            WorldError: there is no room for its objects.
+        """
+
+
+@runtime_checkable
+class ContinuedWorld(Protocol):
+    """A world whose robot has to be made ready before another episode begins as things stand."""
+
+    def carry_on(self) -> None:
+        """Make the robot ready; the things stay where they are.
+
+        Raises:
+            WorldError: it cannot be made ready, for example because its hand is not empty.
+        """
+
+
+@runtime_checkable
+class PosedWorld(Protocol):
+    """A world that knows where its camera hangs."""
+
+    def camera_pose(self) -> NDArray[np.float64]:
+        """Return the (4, 4) pose of the camera's optical frame in the world [m]."""
 
 
 @runtime_checkable

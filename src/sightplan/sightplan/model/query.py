@@ -391,6 +391,8 @@ class Traits:
             process that has them.
         refuses: whether it reports that it cannot read questions of other domains; otherwise it
             would answer them at random.
+        made_for: the pictures that it was made for, as the end of a sentence about it, where it
+            is sure and wrong about others; '' for any.
     """
 
     truth: str = ''
@@ -403,6 +405,7 @@ class Traits:
     domain: str = ''
     refuses: bool = False
     weights: bool = False
+    made_for: str = ''
 
 
 @runtime_checkable

@@ -27,7 +27,8 @@ PIXEL_ROUNDING = 1e-6
 """Added before a coordinate in pixels is rounded down, so that 0.3 * 10 is pixel 3."""
 
 LEAST_TO_ACT = 0.9
-"""Least probability of a place found by a model with which an arm moves there."""
+"""Least probability, as a model tells it, with which an arm moves to a thing: that the thing
+exists, and that it exists and is at the place."""
 
 
 class Form(enum.StrEnum):
@@ -151,6 +152,60 @@ class Target:
 
     text: str
     form: Form = Form.POINT
+
+
+class Presence(enum.StrEnum):
+    """What a prompt says about whether the target is in the picture.
+
+    *open*: it may be missing, and the prompt says how to reply then; *unsaid*: nothing; *stated*:
+    that it is there.
+    """
+
+    OPEN = 'open'
+    UNSAID = 'unsaid'
+    STATED = 'stated'
+
+
+@dataclass(frozen=True, slots=True)
+class GivenWords:
+    """Words of a user's file, in place of those that a model's pointing family has.
+
+    ``{target}`` stands for what is to be found, ``{start}`` for the start of a trace, ``{width}``
+    and ``{height}`` for the size of the picture in pixels.
+
+    Attributes:
+        system: text of the system role, '' for none.
+        before: text before the picture.
+        after: text behind it.
+        max_tokens: most tokens of the reply.
+        json_schema: schema of the reply, where structured output can be had; None for none.
+    """
+
+    system: str = ''
+    before: str = ''
+    after: str = ''
+    max_tokens: int = 1024
+    json_schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceWording:
+    """What a prompt says about a target besides what it is; only models that read text see it.
+
+    Attributes:
+        presence: what it says about whether the target is there.
+        start_mark: what is painted in the picture where a trace begins, such as "a red square";
+            '' for nothing.
+        given: words of a user's file, which then say all; None for none.
+    """
+
+    presence: Presence = Presence.OPEN
+    start_mark: str = ''
+    given: GivenWords | None = None
+
+
+PLAIN_WORDING = PlaceWording()
+"""The wording of which nobody says anything else."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,6 +123,59 @@ _REFUSAL = re.compile(
     rf'|{CANNOT}\s+(?:help|assist|comply)(?:\s+(?:you|with)\b|\s*(?:[.,;!]|$))', re.MULTILINE)
 
 
+_SEEN_IN = rf'(?:the|this|that|your)\s+(?:{_PICTURE}|scene|frame|view|photo)'
+_THING = r'(?:(?!(?:on|above|under|below|beneath|of|in)\b)\w+\s+){0,3}?(?!(?:on|above|under)\b)\w+'
+_NO_SUCH_THING = re.compile(
+    rf'\bno\s+such\b'
+    rf'|\bthere\s+(?:is|are)\s+no\s+{_THING}\s*(?:\b(?:in|visible|here)\b|[.,;!]|$)'
+    rf'|\bthere\s+(?:is|are)(?:\s+not|n{_APOSTROPHE}t)\s+(?:an?|any)\s+{_THING}'
+    r'\s*(?:\b(?:in|visible|here)\b|[.,;!]|$)'
+    rf'|\b(?:do\s+not|don{_APOSTROPHE}t)\s+see\s+(?:an?|any|the|such)\b|\bi\s+see\s+no\b'
+    rf'|\b{_PICTURE}\s+(?:does|do)(?:\s+not|n{_APOSTROPHE}t)\s+(?:show|contain|depict|include)\b'
+    rf'|\bno\s+{_THING}\s+(?:is|are)\s+(?:visible|shown|seen|present)\b'
+    rf'|\bnot\s+(?:in|present\s+in|shown\s+in|part\s+of)\s+{_SEEN_IN}')
+"""Words that say that the thing in question is not in the picture."""
+_IS = r'(?<!nothing )(?<!none )\b(?:is|are|was|were)\s+(?:\w+ly\s+)?'
+_REASONS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ('outside the picture', re.compile(
+        rf'{_IS}(?:outside|beyond|out)\s+(?:of\s+)?(?:{_SEEN_IN}|view|frame)\b'
+        rf'|{_IS}(?:cut\s+off|cropped)\s+(?:by|at)\s+the\s+(?:edge|border)')),
+    ('hidden', re.compile(rf'{_IS}(?:hidden|occluded|obscured)\b(?!\s*by\s*$)')),
+    ('too small or unclear', re.compile(
+        r'\btoo\s+(?:small|blurr(?:y|ed)|dark|far(?:\s+away)?|grainy|low)\s+to\s+'
+        r'(?:see|tell|judge|make|say|recogni[sz]e|read|be\s+(?:seen|sure|certain))\b')),
+    ('no such thing is seen', _NO_SUCH_THING),
+    ('not visible', re.compile(
+        rf'\bnot\s+(?:clearly\s+|fully\s+)?visible\b|{CANNOT}\s+(?:\w+\s+)?(?:see|be\s+seen)\b')))
+"""Why it cannot be told, and the words in a reply that say so, the most particular first."""
+_CANNOT_TELL = re.compile(
+    rf'{CANNOT}\s+(?:\w+\s+)?(?:be\s+)?'
+    r'(?:tell|told|say|said|know|known|determined?|judged?|decided?|compared?|assess|answered)\b')
+
+
+def why_cannot_tell(text: str) -> str:
+    """Return why a reply says that it cannot tell; '' if it does not say so.
+
+    For example ``hidden``, ``outside the picture`` or ``not visible``; ``the model says so`` where
+    it gives no reason. Whether the reply answers all the same is for its reader to find out.
+    """
+    said = after_thoughts(text).lower()
+    for reason, words in _REASONS:
+        if words.search(said):
+            return reason
+    return 'the model says so' if _CANNOT_TELL.search(said) else ''
+
+
+def says_cannot_tell(text: str) -> bool:
+    """Whether a reply says in these words that it cannot tell, whatever the reason."""
+    return _CANNOT_TELL.search(after_thoughts(text).lower()) is not None
+
+
+def says_absent(text: str) -> bool:
+    """Whether a reply says that the thing in question is not in the picture."""
+    return _NO_SUCH_THING.search(after_thoughts(text).lower()) is not None
+
+
 def hedges(text: str) -> bool:
     """Whether a text says that it is not sure, cannot tell, or only guesses."""
     return _HEDGE.search(text.lower()) is not None

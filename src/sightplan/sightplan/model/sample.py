@@ -15,7 +15,7 @@ from sightplan.model.grounded_plan import GroundedStep
 from sightplan.model.perception import Question
 from sightplan.model.picture_files import read_image
 from sightplan.model.query import Reply
-from sightplan.model.region import Point, Region, Target
+from sightplan.model.region import PLAIN_WORDING, PlaceWording, Point, Region, Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +75,14 @@ class Words:
         before: text before the sample's parts.
         after: text after them.
         max_tokens: most tokens of the reply.
+        pictures_only: whether the sample's own texts are left out.
     """
 
     system: str = ''
     before: str = ''
     after: str = ''
     max_tokens: int = 1024
+    pictures_only: bool = False
 
 
 class SampleTask(Protocol):
@@ -136,6 +138,9 @@ class Sample:
             text is the last part.
         start: first point of a trace that is to be drawn, in unit coordinates, where it is
             prescribed.
+        wording: what prompts that ask for its place or trace say besides.
+        tries: how often a model that is asked for it once is asked at most, as long as a reply
+            cannot be read, or names no place although ``wording`` does not offer that.
         details: plain JSON data for tables and for the suite's own modules (predicate, kind of
             map, ...). A method gets those of ``told`` only.
         questions: yes/no questions about its one picture, of ``domain``, for models that answer
@@ -144,6 +149,9 @@ class Sample:
         choices: the choices among options, for models that can only choose; the suite makes the
             sample's answer of the replies. Empty: there is no such way to ask it.
         told: names of those details that a method may know, such as an instruction.
+        prompt: name of the suite's prompt around it, where that is not the one of the method, such
+            as ``level1``; ``ask_cot`` then uses ``level1_cot``. Without a prompt of this name that
+            of the method is used.
         task: what its suite offers for it; None before it is handed to a method.
     """
 
@@ -155,10 +163,13 @@ class Sample:
     domain: str = ''
     target: Target | None = None
     start: Point | None = None
+    wording: PlaceWording = PLAIN_WORDING
+    tries: int = 1
     details: dict[str, Any] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
     choices: tuple[Choice, ...] = ()
     told: tuple[str, ...] = ()
+    prompt: str = ''
     task: SampleTask | None = field(default=None, repr=False)
 
     @classmethod

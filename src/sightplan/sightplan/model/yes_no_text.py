@@ -15,7 +15,13 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from sightplan.model.perception import Verdict
-from sightplan.model.reply_text import NOT_KNOWING, after_thoughts, hedges, refuses
+from sightplan.model.reply_text import (
+    NOT_KNOWING,
+    after_thoughts,
+    hedges,
+    refuses,
+    why_cannot_tell,
+)
 
 Parser = Callable[[str], Verdict]
 
@@ -87,7 +93,10 @@ def parse_yes_no(text: str) -> Verdict:
     4. An answer in a sentence that says it is not sure ("maybe yes", "it might be yes", "no, I am
        not sure") is UNPARSED, and so is a reply whose model says that it saw no picture.
     5. A word that is denied ("I would not say yes") or asked ("is it a yes?") is no answer.
-    6. All else is UNPARSED, in particular an empty text, a reasoning without an answer, and
+    6. A reply without such a word that says that the thing in question is not visible, hidden,
+       outside the picture or not there ("I do not see a red block"), or that it cannot be told, is
+       UNKNOWN: it tells neither yes nor no.
+    7. All else is UNPARSED, in particular an empty text, a reasoning without an answer, and
        words that merely start alike ("not", "now", "none", "no-one", "yesterday").
 
     Args:
@@ -113,6 +122,11 @@ def parse_yes_no(text: str) -> Verdict:
     return _statement(_MARKED_REASONS.split(_MARKED.split(folded)[-1], maxsplit=1)[0])
 
 
+def says_unknown(text: str) -> bool:
+    """Whether a reply begins by saying that it is not known, as a prompt may offer."""
+    return _UNKNOWN.match(_QUOTED.sub(r' \1 ', after_thoughts(text).casefold())) is not None
+
+
 def _statement(text: str) -> Verdict:
     """Return the verdict of a text in small letters, without thoughts and tags."""
     text = _QUOTED.sub(r' \1 ', text)
@@ -122,8 +136,9 @@ def _statement(text: str) -> Verdict:
     if not answers:
         if bare := _BARE.fullmatch(text):
             return Verdict.YES if bare[1] == 'true' else Verdict.NO
-        return (Verdict.YES if _LIKE_YES.match(text) else
-                Verdict.NO if _LIKE_NO.match(text) else Verdict.UNPARSED)
+        if _LIKE_YES.match(text) or _LIKE_NO.match(text):
+            return Verdict.YES if _LIKE_YES.match(text) else Verdict.NO
+        return Verdict.UNKNOWN if why_cannot_tell(text) else Verdict.UNPARSED
     last = answers[-1]
     if len({found[1] for found in answers}) > 1 and not _CONCLUDES.search(
             text, max(0, last.start() - _AROUND), last.start()):

@@ -5,13 +5,14 @@ is counted separately. Its names are looked up among the problem's own actions a
 is evaluated and nothing is invented: a reply that cannot be read proposes nothing.
 
 A domain folder may hold ``proposals.py``, whose ``read_proposal(text, prompt, model, truncated)``
-reads single actions in a form of its own, and ``marks.py``, whose ``mark(image, what)`` marks
-pictures as past, active or goal.
+reads single actions in a form of its own, and ``marks.py``, whose ``mark(image, what, how)`` marks
+pictures as past, active or goal (``how``: one of ``model.planning.MARKS`` but ``none``).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,7 @@ from sightplan.model import (
     Observation,
     Problem,
     Proposal,
+    ProposalForm,
     ProposalStatus,
     VisualTask,
 )
@@ -82,13 +84,14 @@ class BackendVisualPlanner(ModelUser):
             problem.domain, domain_pddl=problem.domain_pddl or None, prompts=self._prompts)
         prompt = domain.planning_prompt(task.prompt, problem, task.history,
                                         observation.privileged_facts, task.stops_at_goal,
-                                        task.goal is not None, observation.image is None,
-                                        task.form.history == 'json')
-        marks, own = domain.part('marks'), domain.part('proposals')
-        looks = traits_of(self._model).pixels
-        parts = prompt.parts(_scene(observation, marks, _ACTIVE, looks),
-                             [_scene(past, marks, _PAST, looks) for past in task.past],
-                             None if task.goal is None else _scene(task.goal, marks, _GOAL, looks))
+                                        task.goal is not None, observation.described,
+                                        task.form)
+        own = domain.part('proposals')
+        scene = functools.partial(_scene, marks=domain.part('marks'), form=task.form,
+                                  looks=traits_of(self._model).pixels)
+        parts = prompt.parts(scene(observation, what=_ACTIVE),
+                             [scene(past, what=_PAST) for past in task.past],
+                             None if task.goal is None else scene(task.goal, what=_GOAL))
         if self._known is None or self._known[0] != problem:
             self._known = problem, domain.model(problem)
         max_tokens = task.form.max_tokens or prompt.max_tokens
@@ -105,10 +108,17 @@ class BackendVisualPlanner(ModelUser):
                                    cut_at=max_tokens if reply.truncated else 0)
 
 
-def _scene(observation: Observation, marks: Any, what: str, looks: bool) -> Scene:
-    """Return the observation's text or picture, marked if the domain has marks, for a model.
+def _scene(observation: Observation, what: str, marks: Any, form: ProposalForm, looks: bool,
+           ) -> Scene:
+    """Return the observation's text or picture for a model.
 
-    A model that looks at nothing (not ``looks``) is shown '' where there is neither.
+    Args:
+        observation: what is seen.
+        what: past, active or goal.
+        marks: module of the domain that marks pictures so, None for none.
+        form: which marks are wanted.
+        looks: whether the model looks at pictures; one that does not is shown '' where there is
+            neither picture nor text.
 
     Raises:
         InputError: the observation has neither image nor text, and the model looks at it.
@@ -120,9 +130,9 @@ def _scene(observation: Observation, marks: Any, what: str, looks: bool) -> Scen
             raise InputError('a model that plans must be shown something; this observation has '
                              'neither image nor text')
         return observation.text
-    if marks is None:
+    if marks is None or form.marks == 'none':
         return observation.image
-    marked: Scene = marks.mark(observation.image, what)
+    marked: Scene = marks.mark(observation.image, what, form.marks)
     return marked
 
 
@@ -188,6 +198,24 @@ def read_proposal(text: str, prompt: PlanningPrompt, words: Mapping[str, ActionW
     status, named, message = ((ProposalStatus.PLANNED, str(actions[0]), '') if actions
                               else refused)
     return Proposal(status, tuple(actions), named, message, _clean(explanation), repaired, kept)
+
+
+def written_proposal(domain: Domain, action: Action, single: bool) -> str:
+    """Return a reply that proposes one action, in the form that ``read_proposal`` reads strictly.
+
+    Args:
+        domain: the domain, which may have single actions in a form of its own
+            (``write_proposal(action)`` of its ``proposals.py``).
+        action: one of its actions.
+        single: whether the next action was asked for instead of a plan.
+    """
+    own = domain.part('proposals')
+    if own is not None and single:
+        return str(own.write_proposal(action))
+    words = domain.prompts.actions[action.name]
+    step = {'action': action.name,
+            'parameters': dict(zip(words.parameters, action.args, strict=True))}
+    return json.dumps(step if single else {'plan': [step]})
 
 
 # ------------------------------------------------------------------------------------ the form

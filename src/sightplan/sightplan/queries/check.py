@@ -54,8 +54,8 @@ class Check(Query[Answer]):
         """
         picture, mark = marked(self.image, self.region, self.mask)
         text, prompt = check_question(self.target.text.strip(), mark, self.attempt)
-        atom = Atom('located', (_slug(self.target.text),))
-        return Chat(YesNo(Observation(picture), Question(atom, text), prompt), _as_it_is)
+        atom = Atom('located', (slug(self.target.text),))
+        return Chat(YesNo(Observation(picture), Question(atom, text), prompt), as_it_is)
 
 
 def check_question(target: str, mark: str, attempt: int) -> tuple[str, GroundingPrompt]:
@@ -74,10 +74,11 @@ def check_question(target: str, mark: str, attempt: int) -> tuple[str, Grounding
                                      max_tokens=check.max_tokens, sha256=digest)
 
 
-def _as_it_is(reply: Answer) -> Answer:
+def as_it_is(reply: Answer) -> Answer:
+    """The answer to the yes/no question, which is the reply."""
     return reply
 
 
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
     """Convert a text to a name of PDDL."""
     return re.sub(r'[^a-z0-9]+', '-', text.lower()).strip('-') or 'target'

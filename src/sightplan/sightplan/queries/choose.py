@@ -18,7 +18,13 @@ from typing import Any, ClassVar, Protocol
 from sightplan.model.errors import BackendError, InputError
 from sightplan.model.odds import log_odds, probability
 from sightplan.model.query import Chat, Model, Part, Query, Reply, ask_one
-from sightplan.model.reply_text import after_thoughts, hedges, refuses
+from sightplan.model.reply_text import (
+    after_thoughts,
+    hedges,
+    refuses,
+    says_cannot_tell,
+    why_cannot_tell,
+)
 from sightplan.queries.generate import Generate
 
 MOST_OPTIONS = 16
@@ -45,15 +51,21 @@ class ChoiceReply(Reply):
         chosen: index of the option that the model names; None: unread.
         text: text of the model's reply; '' for a model that does not speak.
         unread: why the reply cannot be used; '' if it can.
+        cannot_tell: why it cannot be told which option it is, such as pictures unlike those that
+            the model was made for; then nothing is chosen. '' if it can. It is evidence for no
+            option.
     """
 
     probabilities: tuple[float, ...] | None = None
     chosen: int | None = None
     text: str = ''
     unread: str = ''
+    cannot_tell: str = ''
 
     def summary(self) -> str:
         """Return the number of the option, counted from 1, and its probability, as a text."""
+        if self.cannot_tell:
+            return f'cannot tell: {self.cannot_tell}'
         if self.chosen is None:
             return f'unread: {self.unread}'
         chance = '' if self.probabilities is None else f' ({max(self.probabilities):.2f})'
@@ -139,7 +151,8 @@ def read_choice(text: str, options: Sequence[str]) -> ChoiceReply:
       not that it is worse or not to be taken ("A is worse than B" chooses B);
     * or no other one is named, but for those that it is taken instead of ("not A but B").
 
-    A reply that refuses, says that it cannot tell or only guesses, chooses nothing.
+    A reply that refuses or only guesses chooses nothing. So does one that says that it cannot
+    tell; ``ChoiceReply.cannot_tell`` has its reason.
 
     Args:
         text: the reply.
@@ -160,9 +173,12 @@ def read_choice(text: str, options: Sequence[str]) -> ChoiceReply:
     taken = {one.option for one in mentions if one.taken} - {
         one.option for one in mentions if one.taken is False}
     named = {one.option for one in mentions}
+    why = why_cannot_tell(part)
+    if not taken and not refuses(said) and why and (not named or says_cannot_tell(part)):
+        return ChoiceReply(text=text, cannot_tell=why)
     if refuses(said) or any(one.guessed for one in mentions) or (
             not taken and (hedges(part) or part.rstrip().endswith('?'))):
-        return ChoiceReply(text=text, unread='says that it cannot tell, or only guesses')
+        return ChoiceReply(text=text, unread='refuses, or only guesses')
     if not taken:
         taken = named - {one.option for one in mentions if one.taken is False}
         if len(named) > 1 and any(one.taken is None and one.compared for one in mentions):
@@ -272,6 +288,8 @@ def _beside(before: str, after: str, names: re.Pattern[str]) -> bool:
 
 LETTERS = 'ABCDEFGHIJKLMNOP'
 """Letters that name the options where a model is asked to reply with one letter."""
+LETTER_TOKENS = 16
+"""Most tokens of a reply that shall be one letter."""
 
 
 def lettered(request: Choose) -> tuple[Part, ...]:
@@ -324,13 +342,20 @@ class Comparison:
 
     Attributes:
         probability: that the first of the pair is the better one, in (0, 1).
-        agreed: whether both orders name the same one; None where a reply could not be read.
+        agreed: whether both orders name the same one; None where a reply could not be read, or
+            said that it cannot be told.
         replies: the reply to the pair in its own order, and the one in reversed order.
     """
 
     probability: float
     agreed: bool | None
     replies: tuple[ChoiceReply, ...]
+
+    @property
+    def cannot_tell(self) -> str:
+        """Why none of the replies can tell; '' if one can, or cannot be read."""
+        reasons = [reply.cannot_tell for reply in self.replies]
+        return reasons[0] if all(reasons) else ''
 
     @property
     def log_odds(self) -> float:
@@ -345,8 +370,8 @@ def compare(model: Model, ask: Callable[[int, int], Choose], orders: str = 'both
     The evidence of each order is its log-odds, and the evidence is summed. A model with a constant
     bias b to the first place gives e1 + b and e2 - b about the first thing in the two orders, so
     that the sum is free of b. If the noise differs between the orders, the sum has sqrt(2) times
-    the sensitivity of a single order (d' of signal detection). A reply that cannot be read adds no
-    evidence.
+    the sensitivity of a single order (d' of signal detection). A reply that cannot be read, or
+    says that it cannot be told, adds no evidence.
 
     Args:
         model: the model that chooses.

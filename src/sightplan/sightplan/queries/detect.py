@@ -16,6 +16,7 @@ from sightplan.model.errors import InputError
 from sightplan.model.instance import Classified
 from sightplan.model.query import Chat, Query, Reply, Rgb
 from sightplan.model.region import Form, Region, box_iou
+from sightplan.model.reply_text import says_absent, why_cannot_tell
 from sightplan.queries.coordinates import Coordinates, Size
 from sightplan.queries.generate import TextReply
 from sightplan.queries.pointing import (
@@ -105,16 +106,22 @@ class DetectReply(Reply):
         detections: one for each thing, the most probable first.
         text: text of the model's reply; '' for a model that does not speak.
         unread: why the reply cannot be used; '' if it can.
+        cannot_tell: why it cannot be told what is in the picture, such as a picture unlike those
+            that the model was made for; then there are no detections. '' if it can. An empty
+            reply without this reason says that there is nothing.
     """
 
     detections: tuple[Detection, ...] = ()
     text: str = ''
     unread: str = ''
+    cannot_tell: str = ''
 
     def summary(self) -> str:
         """Return the colours and categories of the things as a text."""
         if self.unread:
             return f'unread: {self.unread}'
+        if self.cannot_tell:
+            return f'cannot tell: {self.cannot_tell}'
         return ', '.join(f'{one.colour} {one.category}'.strip() for one in self.detections)
 
 
@@ -214,8 +221,8 @@ def read_detections(text: str, coordinates: Coordinates, size: Size, resized: Si
 
     Boxes are read as by ``queries.pointing_replies``, in any notation. A thing's label gives its
     colour and kind ("red mug", "bottom drawer, open"). Unknown words are no error: such a thing is
-    ``other``, and anything that is not said has no probability. A model that writes text gives no
-    probabilities; several looks at a picture do.
+    ``other``, and its region keeps the label. Anything that is not said has no probability. A
+    model that writes text gives no probabilities; several looks at a picture do.
 
     Args:
         text: the reply.
@@ -225,6 +232,8 @@ def read_detections(text: str, coordinates: Coordinates, size: Size, resized: Si
         synonyms: other words for categories.
     """
     found = read_regions(text, Form.BOX, coordinates, size, resized)
+    if not found.regions and not says_absent(text) and (reason := why_cannot_tell(text)):
+        return DetectReply(text=text, cannot_tell=reason)
     if found.unread:
         return DetectReply(text=text, unread=found.unread)
     if len(found.regions) > MOST_THINGS:
@@ -247,6 +256,8 @@ def _detection(region: Region, synonyms: Mapping[str, str]) -> Detection:
                          opened=states[-1] if states else None)
     kinds = [kind for word in head if (kind := _kind(word, synonyms))]
     colour = next((word for word in words if word in COLOURS), '')
+    if not kinds:  # its own words are all that tells it from others
+        box = Region(Form.BOX, region.points, '' if words == [OTHER] else region.label)
     return Detection(box, {kinds[-1] if kinds else OTHER: 1.0}, {colour: 1.0} if colour else {})
 
 

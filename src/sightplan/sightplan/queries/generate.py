@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from sightplan.model.query import NOT_SHOWN, Part, Query, Reply
+
+T = TypeVar('T')
+SEAM = '\n'
+"""Put between two texts, unless there is white space already where they meet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +57,20 @@ class Generate(Query[TextReply]):
         """Return the last text of the prompt."""
         texts = [part for part in self.parts if isinstance(part, str)]
         return texts[-1] if texts else self.system
+
+
+def joined_texts(parts: Sequence[str | T]) -> tuple[str | T, ...]:
+    """Return the parts of a prompt with neighbouring texts joined, and without empty texts.
+
+    Args:
+        parts: texts and pictures.
+    """
+    found: list[str | T] = []
+    for part in parts:
+        last = found[-1] if found else None
+        if not isinstance(part, str) or (part and not isinstance(last, str)):
+            found.append(part)
+        elif part and isinstance(last, str):
+            touching = last[-1].isspace() or part[0].isspace()
+            found[-1] = f'{last}{part}' if touching else f'{last}{SEAM}{part}'
+    return tuple(found)

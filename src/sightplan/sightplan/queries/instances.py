@@ -19,12 +19,15 @@ class DetectInstances(Query[SeenThings]):
         looks: number of times the model is asked, each time about another view of the picture.
         instruction: what the model shall say the goal of, over the things; '' for nothing.
         tries: most times that the model is asked for the goal.
+        checks: whether a model that can is asked of each marked thing whether it is one; what
+            exists less likely than not is then no instance.
     """
 
     observation: Observation
     looks: int = 1
     instruction: str = ''
     tries: int = 1
+    checks: bool = False
 
     kind: ClassVar[str] = 'detect_instances'
     reply_type: ClassVar[type[Reply]] = SeenThings

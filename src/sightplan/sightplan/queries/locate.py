@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model.query import Chat, Query, Reply, Rgb
-from sightplan.model.region import PIXEL_ROUNDING, Form, Region, Target
+from sightplan.model.region import (
+    PIXEL_ROUNDING,
+    PLAIN_WORDING,
+    Form,
+    GivenWords,
+    PlaceWording,
+    Presence,
+    Region,
+    Target,
+)
+from sightplan.model.whereabouts import UNLIKE, is_foreign
 from sightplan.queries.coordinates import Coordinates, Size, from_unit
 from sightplan.queries.generate import TextReply
 from sightplan.queries.pointing import (
@@ -46,9 +57,12 @@ class LocateReply(Reply):
         rounded: number of coordinates that lay just beyond an edge and were set to it.
         unknown: words of the target that the model does not know; a model that reads any text
             has none. Without regions it means "cannot tell", not "not there".
-        named: probability, from 0 to 1, that the target names the kind of thing that is at the
-            first region, as the model tells apart from pointing; None where it does not. Above
-            .7 on average it stands for a check that the target is there.
+        exists: probability, from 0 to 1, that the target is in the picture at all, if that is as
+            likely as not beforehand, as the model tells apart from pointing; None where it does
+            not. What a model points at is then no evidence on whether the target exists.
+        foreign: probability, from 0 to 1, that the picture is none of the kind that the model was
+            made for; None where it does not tell. Of a picture that rather is foreign, the rest of
+            the reply tells nothing.
     """
 
     regions: tuple[Region, ...] = ()
@@ -57,12 +71,15 @@ class LocateReply(Reply):
     unread: str = ''
     rounded: int = 0
     unknown: tuple[str, ...] = ()
-    named: float | None = None
+    exists: float | None = None
+    foreign: float | None = None
 
     def summary(self) -> str:
         """Return the first three places as text, or why the reply cannot be used."""
         if self.unread:
             return f'unread: {self.unread}'
+        if is_foreign(self.foreign):
+            return f'cannot tell: {UNLIKE}'
         sure = '' if self.probability is None else f' ({self.probability:.2f})'
         places = [f'{region.form} {region.points}' for region in self.regions[:3]]
         return (', '.join(places) or 'nothing') + sure
@@ -80,6 +97,7 @@ class Locate(Query[LocateReply]):
         start: first point of a trace in unit coordinates, where it is prescribed.
         attempt: number of this query about the same thing, from 0; each has a wording of its
             own, and a model that draws its replies at random draws another one for each.
+        wording: what the prompt says besides.
     """
 
     image: Rgb
@@ -87,6 +105,7 @@ class Locate(Query[LocateReply]):
     depth_m: NDArray[np.float32] | None = None
     start: tuple[float, float] | None = None
     attempt: int = 0
+    wording: PlaceWording = PLAIN_WORDING
 
     kind: ClassVar[str] = 'locate'
     reply_type: ClassVar[type[Reply]] = LocateReply
@@ -109,7 +128,8 @@ class Locate(Query[LocateReply]):
         for number, region in enumerate(regions):
             if fault := self._fault_of_region(region):
                 return f'regions[{number}] {fault}'
-        for name, chance in (('probability', reply.probability), ('named', reply.named)):
+        for name, chance in (('probability', reply.probability), ('exists', reply.exists),
+                             ('foreign', reply.foreign)):
             if fault := _fault_of_chance(chance):
                 return f'{name} {fault}'
         return ''
@@ -154,17 +174,43 @@ def compose(query: Locate, pointing: Pointing, resized: Size | None) -> Pointing
         pointing: how the model is asked.
         resized: size of the picture as the model sees it, where coordinates are counted in that.
     """
-    family, form = pointing.family, query.target.form
+    family, form, asked = pointing.family, query.target.form, query.wording
     width, height = resized or query.size
     target = query.target.text.strip()
-    words = {'target': target.rstrip('.') if form is Form.TRACE else target,
-             'width': str(width), 'height': str(height),
-             'start': _start(query, pointing.coordinates, resized)}
-    text = filled(getattr(family.text, form.value), {**words, 'ask': filled(_ask(query),
-                                                                            words)})
+    words = {'target': target, 'width': str(width), 'height': str(height),
+             'start': _start(query, pointing.coordinates, resized), 'mark': asked.start_mark}
+    if asked.given is not None:
+        return _as_given(asked.given, words, query, pointing, resized)
+    if form is Form.TRACE:
+        words['target'] = target.rstrip('.')
+    may_lack = asked.presence is Presence.OPEN
+    system, text = (filled(part, {
+        **words, 'ask': filled(_ask(query), words),
+        'absent': getattr(family.absent, name) if may_lack else ''}).rstrip()
+        for name, part in (('system', family.system), (form.value, getattr(family.text,
+                                                                          form.value))))
     image, text = with_ticks(query.image, text, pointing, resized)
-    return PointingPrompt(family.system, image, text, family.max_tokens,
-                          family.json_schema.get(form))
+    schema = family.json_schema.get(form)
+    return PointingPrompt(system, image, text, family.max_tokens,
+                          schema if may_lack else _without_null(schema))
+
+
+def _as_given(given: GivenWords, words: Mapping[str, str], query: Locate, pointing: Pointing,
+              resized: Size | None) -> PointingPrompt:
+    """The prompt in the words of a user's file."""
+    before, text = filled(given.before, words), filled(given.after, words)
+    image, text = with_ticks(query.image, text, pointing, resized)
+    return PointingPrompt(filled(given.system, words), image, text, given.max_tokens,
+                          given.json_schema, before)
+
+
+def _without_null(schema: Any) -> Any:
+    """A JSON schema whose values cannot be null: what may be one thing or null is that thing."""
+    if isinstance(schema, Mapping):
+        choices = [one for one in schema.get('anyOf', ()) if one != {'type': 'null'}]
+        return (_without_null(choices[0]) if len(choices) == 1 else
+                {name: _without_null(value) for name, value in schema.items()})
+    return [_without_null(one) for one in schema] if isinstance(schema, list) else schema
 
 
 def read_reply(query: Locate, pointing: Pointing, seen: Size | None,
@@ -177,10 +223,11 @@ def read_reply(query: Locate, pointing: Pointing, seen: Size | None,
         seen: size of the picture as the model sees it, where coordinates are counted in that.
         reply: text of the model's reply.
     """
-    family = pointing.family
+    family, given = pointing.family, query.wording.given
     if reply.truncated:
         return LocateReply(text=reply.text, unread=cut_off(
-            family.max_tokens, f'the pointing family {family.name}'))
+            given.max_tokens, 'the words of a folder') if given else cut_off(
+                family.max_tokens, f'the pointing family {family.name}'))
     return read_places(reply.text, query, pointing.coordinates, seen,
                        centre_of_box=family.box_as_point)
 
@@ -202,13 +249,16 @@ def read_places(text: str, query: Locate, coordinates: Coordinates, seen: Size |
 
 
 def _ask(query: Locate) -> str:
-    """Return the sentence that asks, with its placeholders."""
-    asks, form = common_words().asks, query.target.form
+    """Return the sentences that ask, with their placeholders."""
+    common, form = common_words(), query.target.form
     if form is Form.TRACE:
-        kind = 'trace_anywhere' if query.start is None else 'trace'
+        kind = ('trace_anywhere' if query.start is None else
+                'trace_marked' if query.wording.start_mark else 'trace')
     else:
         kind = 'sentence' if is_sentence(query.target.text) else form.value
-    return wording(getattr(asks, kind), query.attempt)
+    said = wording(getattr(common.asks, kind), query.attempt)
+    stated = query.wording.presence is Presence.STATED and form is not Form.TRACE
+    return f'{said} {common.present}' if stated else said
 
 
 def _start(query: Locate, coordinates: Coordinates, resized: Size | None) -> str:

@@ -41,7 +41,7 @@ CONVENTIONS = ('', *(str(convention) for convention in Coordinates))
 AXIS_TICKS = ('auto', 'on', 'off')
 """Values of the setting ``axis_ticks`` of backends; auto: as the family says."""
 
-_PLACEHOLDER = re.compile(r'\{(ask|target|width|height|start|kinds|colours|box)\}')
+_PLACEHOLDER = re.compile(r'\{(ask|absent|target|width|height|start|mark|kinds|colours|box)\}')
 _SENTENCE_ENDS = ('?', '.', '!')
 
 
@@ -63,6 +63,7 @@ class _Asks(Record):
     box: _Wordings
     sentence: _Wordings
     trace: _Wordings
+    trace_marked: _Wordings
     trace_anywhere: _Wordings
 
 
@@ -80,6 +81,16 @@ class _Check(Record):
     point_sentence: _Wordings
 
 
+class _Exists(Record):
+    """Words of the question whether there is such a thing."""
+
+    system: str
+    answer: str
+    max_tokens: Annotated[int, Field(gt=0)]
+    thing: _Wordings
+    sentence: _Wordings
+
+
 class _Detect(Record):
     """Words of the request to find all things."""
 
@@ -93,8 +104,10 @@ class _Detect(Record):
 
 class _Common(Record):
     asks: _Asks
+    present: str
     ticks: str
     check: _Check
+    exists: _Exists
     detect: _Detect
 
 
@@ -105,6 +118,16 @@ class _Texts(Record):
     points: _Text
     box: _Text
     trace: _Text
+
+
+class _Absent(Record):
+    """What the texts of a family say about a target that may be missing, in place of {absent}."""
+
+    system: str = ''
+    point: str = ''
+    points: str = ''
+    box: str = ''
+    trace: str = ''
 
 
 class PointingFamily(Record):
@@ -120,6 +143,8 @@ class PointingFamily(Record):
         text: what the user says after the picture, by form. ``{ask}`` stands for the sentence that
             asks, ``{width}`` and ``{height}`` for the size of the picture in pixels (as the model
             sees it where coordinates are counted in that), ``{start}`` for the start of a trace.
+        absent: what ``{absent}`` in the texts of the system and of each form stands for where the
+            target may be missing; else it stands for nothing.
         json_schema: schema of the reply, by form, where structured output can be had.
     """
 
@@ -129,6 +154,7 @@ class PointingFamily(Record):
     axis_ticks: bool = False
     box_as_point: bool = False
     system: str = ''
+    absent: _Absent = _Absent()
     text: _Texts
     json_schema: dict[Form, dict[str, Any]] = Field(default_factory=dict)
 
@@ -161,14 +187,15 @@ class Pointing:
 
 @dataclass(frozen=True, eq=False)
 class PointingPrompt:
-    """Prompt that asks a model for places: the picture, then the text.
+    """Prompt that asks a model for places: the picture, and texts around it.
 
     Attributes:
         system: text of the system role, '' for none.
         image: (H, W, 3) uint8 RGB.
-        text: the question, and the required form of the reply.
+        text: text behind the picture: the question, and the required form of the reply.
         max_tokens: most tokens of the reply.
         json_schema: schema of the reply, for backends that can hold a model to it; None without.
+        before: text before the picture.
     """
 
     system: str
@@ -176,11 +203,13 @@ class PointingPrompt:
     text: str
     max_tokens: int
     json_schema: Mapping[str, Any] | None = None
+    before: str = ''
 
     def query(self, draw: int) -> Generate:
         """Return the prompt as a query to a model that writes text; ``draw``: asking number."""
-        return Generate(self.system, (self.image, self.text), self.max_tokens, self.json_schema,
-                        draw)
+        parts = [part for part in (self.before, self.image, self.text)
+                 if not isinstance(part, str) or part]
+        return Generate(self.system, tuple(parts), self.max_tokens, self.json_schema, draw)
 
 
 def family_names() -> tuple[str, ...]:

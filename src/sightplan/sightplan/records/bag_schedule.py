@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from sightplan.model import InputError, is_ros_name
 from sightplan.records.bag_reading import CDR, Bag, BagMessage, BagTopic, outdated
-from sightplan.records.topics import RECORDED, TRUTH
+from sightplan.records.topics import RECORDED, TRUTH, relative
 
 CLOCK_TOPIC = '/clock'
+_CLOCK_TYPE = 'rosgraph_msgs/msg/Clock'
 LEAST_ROUND_S = 0.1
 """Least duration [s of the player] of one round of a loop, however short the bag."""
 
@@ -197,6 +198,30 @@ def choose(bag: Bag, wanted: tuple[str, ...] = (), truth: bool = False,
         else:
             chosen[name] = topic
     return chosen, left_out
+
+
+def played_names(bag: Bag, namespace: str = '') -> dict[str, str]:
+    """Return the name that each topic of a bag is played under.
+
+    Without a namespace that is the recorded name. In a namespace it is the same name there; the
+    namespace in which a graph was recorded is replaced, so that the bag of one robot can be played
+    for another. Clocks become CLOCK_TOPIC.
+
+    Args:
+        bag: the bag.
+        namespace: of the player, without slashes around it.
+
+    Returns:
+        Recorded name to a name that is relative to the root or to the namespace; or CLOCK_TOPIC.
+    """
+    recorded = {found[0] for name in bag.topics if (found := relative(name)) is not None}
+    before = f'{recorded.pop()}/' if namespace and len(recorded) == 1 else '/'
+
+    def played(name: str) -> str:
+        own = name.removeprefix(before if name.startswith(before) else '/')
+        clock = own == CLOCK_TOPIC[1:] and bag.topics[name].type == _CLOCK_TYPE
+        return CLOCK_TOPIC if clock else own.lstrip('/')
+    return {name: played(name) for name in bag.topics}
 
 
 def _unplayable(topic: BagTopic, truth: bool) -> str:

@@ -1,19 +1,22 @@
-"""The picture that shows why an episode failed, with its caption."""
+"""Pictures that show why an episode or a sample failed, with their captions."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-_INK, _FAINT, _PAPER = (35, 35, 35), (110, 110, 110), (250, 250, 248)
+INK, FAINT, _PAPER = (35, 35, 35), (110, 110, 110), (250, 250, 248)
 # Okabe and Ito's vermillion and bluish green: distinct for colour-blind readers.
-_WRONG, _RIGHT = (213, 94, 0), (0, 128, 96)
-_MARGIN, _LEAST_WIDTH, _MOST_ROWS, _PAGE_WIDTH = 14, 480, 6, 560
+WRONG, RIGHT = (213, 94, 0), (0, 128, 96)
+BIG_PX = 19
+"""Size of the letters of a caption's first row."""
+_MARGIN, _LEAST_WIDTH, _MOST_WIDTH, _MOST_ROWS, _PAGE_WIDTH = 14, 480, 1300, 6, 560
 
 
 def encode_png(image: NDArray[np.uint8]) -> bytes:
@@ -34,39 +37,78 @@ def captioned(image: NDArray[np.uint8], line: Mapping[str, Any]) -> bytes:
         a PNG file.
     """
     failure, evidence = line['failure'], line['failure']['evidence']
+    where = f'{line["id"]}, step {failure["step"]}'
+    where += f', {evidence["action"]}' if evidence['action'] else ''
+    rows = [Row(failure['cause'].replace('_', ' '), BIG_PX, INK, 28), Row(where, colour=FAINT),
+            Row(evidence['text'], below_px=20)]
+    answers, rest = shown_answers(failure)
+    for answer in answers:
+        rows.append(Row(answer.get('question') or answer['atom'], below_px=20))
+        words = {'unparsed': 'could not be read'}.get(answer['answer'], answer['answer'])
+        rows.append(Row(f'    {_asker(answer)}: {words}', colour=WRONG, below_px=19))
+        rows.append(Row(f'    truth: {_truth(answer["truth"])}', colour=RIGHT, below_px=24))
+    if rest:
+        rows.append(Row(rest, colour=FAINT, below_px=20))
+    return with_caption(image, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A text of a caption, which is wrapped into as many lines as it needs.
+
+    Attributes:
+        text: the text; '' for none.
+        size_px: of the letters.
+        colour: RGB.
+        below_px: height of each line.
+    """
+
+    text: str
+    size_px: int = 14
+    colour: tuple[int, int, int] = INK
+    below_px: int = 21
+
+
+def with_caption(image: NDArray[np.uint8], rows: Sequence[Row]) -> bytes:
+    """An image with texts below it.
+
+    Args:
+        image: (H, W, 3) uint8 RGB; one narrower than a caption needs is enlarged, one so wide that
+            its letters would be tiny is made smaller.
+        rows: of the caption, from above.
+
+    Returns:
+        a PNG file.
+    """
     picture = Image.fromarray(image)
     if picture.width < _LEAST_WIDTH:
         factor = -(-_LEAST_WIDTH // picture.width)
         picture = picture.resize((picture.width * factor, picture.height * factor),
                                  Image.Resampling.NEAREST)
+    picture.thumbnail((_MOST_WIDTH, picture.height), Image.Resampling.LANCZOS)
     width = picture.width - 2 * _MARGIN
-    big, normal = ImageFont.load_default(19), ImageFont.load_default(14)
-    texts: list[tuple[str, Any, tuple[int, int, int], int]] = [
-        (failure['cause'].replace('_', ' '), big, _INK, 28)]
-    where = f'{line["id"]}, step {failure["step"]}'
-    where += f', {evidence["action"]}' if evidence['action'] else ''
-    texts.append((where, normal, _FAINT, 21))
-    texts += [(row, normal, _INK, 20) for row in _wrapped(evidence['text'], normal, width)]
-    answers, rest = shown_answers(failure)
-    for answer in answers:
-        texts += [(row, normal, _INK, 20) for row in _wrapped(
-            answer.get('question') or answer['atom'], normal, width)]
-        words = {'unparsed': 'could not be read'}.get(answer['answer'], answer['answer'])
-        texts.append((f'    {_asker(answer)}: {words}', normal, _WRONG, 19))
-        texts.append((f'    truth: {_truth(answer["truth"])}', normal, _RIGHT, 24))
-    if rest:
-        texts.append((rest, normal, _FAINT, 20))
+    texts = [(part, row) for row in rows for part in _lines(row, width)]
     page = Image.new('RGB', (picture.width, picture.height + 2 * _MARGIN
-                             + sum(height for *_, height in texts)), _PAPER)
+                             + sum(row.below_px for _, row in texts)), _PAPER)
     page.paste(picture)
     draw = ImageDraw.Draw(page)
     y = picture.height + _MARGIN
-    for text, font, colour, height in texts:
-        draw.text((_MARGIN, y), text, colour, font)
-        y += height
+    for text, row in texts:
+        draw.text((_MARGIN, y), text, row.colour, ImageFont.load_default(row.size_px))
+        y += row.below_px
     buffer = io.BytesIO()
     page.save(buffer, 'png', optimize=True)
     return buffer.getvalue()
+
+
+def _lines(row: Row, width: int) -> list[str]:
+    """The lines of a row; each keeps the row's indentation."""
+    if not row.text.strip():
+        return []
+    indent = row.text[:len(row.text) - len(row.text.lstrip())]
+    font = ImageFont.load_default(row.size_px)
+    return [indent + part for text in row.text.split('\n')
+            for part in _wrapped(text, font, width - font.getlength(indent))]
 
 
 def for_page(png: bytes) -> bytes:
@@ -117,7 +159,7 @@ def _truth(truth: object) -> str:
         truth, bool) else 'not known'
 
 
-def _wrapped(text: str, font: Any, width: int) -> list[str]:
+def _wrapped(text: str, font: Any, width: float) -> list[str]:
     """Wrap text into rows of at most ``width`` pixels; a longer word stays whole."""
     rows, row = [], ''
     for word in text.split():

@@ -108,7 +108,8 @@ class PromptNotes:
                 f'prompt {event.prompt} is none of domain {domain.name} today; the questions are '
                 f'asked without it')
             return BARE
-        found = domain.grounding_prompt(name, event.memory, episode.spec.problem)
+        found = domain.grounding_prompt(name, event.memory, episode.spec.problem,
+                                        event.observation.described)
         if event.prompt not in (name, prompt_id(name, found.sha256)):
             self.changed[event.prompt] = (
                 f'prompt {event.prompt} was recorded, today it is '

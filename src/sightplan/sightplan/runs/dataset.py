@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sightplan.model import InputError
 from sightplan.model.depth_files import read_depth
-from sightplan.model.json_text import load_json
+from sightplan.model.json_text import load_commented_json
 from sightplan.model.picture_files import opened, read_image
 from sightplan.model.reading import validated
 from sightplan.model.sample import Picture
@@ -85,6 +85,8 @@ def nothing_usable(where: str, skipped: Sequence[Skipped], what: str) -> InputEr
 def entries_of(path: Path, lists: bool = True) -> list[Entry]:
     """Return the entries of a file: lines of JSON, or the elements of a ``.json`` file's list.
 
+    Comments (``//``) and commas after the last element are read over.
+
     Args:
         path: path of the file.
         lists: whether ``.json`` files hold a list; else they hold lines, too.
@@ -102,12 +104,13 @@ def entries_of(path: Path, lists: bool = True) -> list[Entry]:
             return [(str(path), None, wrong or 'is no list of records (write [ ... ])')]
         return [(f'{path}: entry {index}', one, '') for index, one in enumerate(found)]
     return [(f'{path}:{number}', *_json(line))
-            for number, line in enumerate(content.split(b'\n'), start=1) if line.strip()]
+            for number, line in enumerate(content.split(b'\n'), start=1)
+            if line.strip() and not line.lstrip().startswith(b'//')]
 
 
 def _json(content: bytes) -> tuple[Any, str]:
     try:
-        return load_json(content.decode()), ''
+        return load_commented_json(content.decode()), ''
     except (ValueError, RecursionError) as error:
         return None, f'is not JSON ({error}); write one object a line'
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from sightplan.agent import (
@@ -13,26 +13,33 @@ from sightplan.agent import (
     needs_visual_planner,
     policy_settings,
 )
+from sightplan.model import InputError, settings_fields, user_path
 from sightplan.model.option_pairs import parse_options
+from sightplan.model.plugins import part
 from sightplan.runs.episodes import select_problems
 from sightplan.runs.method_check import check_shown
 from sightplan.runs.protocols import apply
 from sightplan.runs.settings import OURS, RunSettings
+from sightplan.runs.suite_domain import with_domain_of_suite, with_split_of_domain
 from sightplan.runs.suite_finding import sample_suite
 from sightplan.runs.suite_rules import FREE, OPTIONS
-from sightplan.runs.worlds import shown_with
-from sightplan.vlm.api import backend_settings
+from sightplan.runs.worlds import check_world_options, shown_with, world_choices
+from sightplan.vlm.api import backend_settings, usable_backends
 
 _NEEDED = ('backend', 'domain', 'method', 'method_options', 'world', 'world_options', 'execution',
            'suite', 'split')
 """Arguments of a graph that runs episodes in a world; other graphs are not checked."""
 _PROBLEMS = ('suite', 'domain', 'split', 'problems', 'domain_file', 'prompts')
 """Arguments of a graph that say which problems are solved, and with which prompts."""
-_SIMULATED, _ARM = 'sim_bridge', 'arm'
+_DOMAIN = RunSettings().domain
+"""The usual domain of a run."""
+_SIMULATED, _ARM_NODE, _ARM = 'sim_bridge', 'arm_bridge', 'arm'
 
 
 def with_protocol(values: Mapping[str, Any], named: Collection[str] = ()) -> dict[str, Any]:
-    """Return the values of a graph's arguments with what the protocol of its run sets.
+    """Return the values of a graph's arguments with what its suite and its protocol set.
+
+    A suite sets the domain where none is named, and a domain the split.
 
     Each node gets its own settings from the arguments, so that all of them follow the protocol.
 
@@ -41,9 +48,12 @@ def with_protocol(values: Mapping[str, Any], named: Collection[str] = ()) -> dic
         named: names of those that a person gave, as far as that is known.
 
     Raises:
-        InputError: see ``protocols.apply``.
+        InputError: see ``protocols.apply`` and ``with_domain_of_suite``.
     """
-    found = dict(values)
+    other = values.get('domain', _DOMAIN) != _DOMAIN
+    values = found = with_domain_of_suite(values, named or (['domain'] if other else []))
+    if 'split' in values:
+        values = found = with_split_of_domain(values, named)
     if values.get('protocol', OURS) == OURS:
         return found
     fields = {field.name for field in dataclasses.fields(RunSettings)} - {'out', *OPTIONS}
@@ -68,6 +78,49 @@ def _settings_of(name: str, values: Mapping[str, Any]) -> type | None:
     return None
 
 
+def refuse_settings(given: Sequence[str], known: Collection[str]) -> None:
+    """Refuse a setting of a world, a model or a method that is given as an argument of a graph.
+
+    Args:
+        given: arguments as ``name:=value``.
+        known: names of the graph's arguments.
+
+    Raises:
+        InputError: one of them is such a setting; says how it is given.
+    """
+    values = {name: value for name, _, value in (text.partition(':=') for text in given)}
+    if 'world_options' not in known or values.keys() <= set(known):
+        return
+    domain = with_domain_of_suite(values, values.keys()).get('domain', _DOMAIN)
+    method = values.get('method', RunSettings().method)
+    for name, value in values.items():
+        if name in known:
+            continue
+        if name in (world_choices(domain) or {}):
+            raise InputError(f'{name} is an option of the world of domain {domain}; write '
+                             f'world_options:={name}={value}')
+        if name in _names(policy_settings(method)):
+            raise InputError(f'{name} is a setting of method {method}; write '
+                             f'method_options:={name}={value}')
+        backends = [one for one in usable_backends() if name in _names(backend_settings(one))]
+        backend = values.get('backend', '' if len(backends) != 1 else backends[0])
+        if backends and (not backend or backend in backends):
+            chosen = '' if 'backend' in values else f'backend:={backend or "NAME"} '
+            raise InputError(f'{name} is a setting of backend {", ".join(backends)}; write '
+                             f'{chosen}backend_options:={name}={value}')
+
+
+def _names(settings: Any) -> set[str]:
+    return {field.name for field in settings_fields(type(settings))}
+
+
+def _check_options(values: Mapping[str, Any], kind: str,
+                   settings: Callable[..., Any]) -> None:
+    """Refuse settings of the model or the method that are unknown or out of bounds."""
+    option, name = f'{kind}_options', values[kind]
+    settings(name, parse_options(values.get(option, ''), option, type(settings(name))))
+
+
 def check_graph_arguments(values: Mapping[str, Any]) -> None:
     """Check that a graph's problems and prompts are there, and that its model sees enough.
 
@@ -78,12 +131,32 @@ def check_graph_arguments(values: Mapping[str, Any]) -> None:
         values: the values of the graph's arguments, by name.
 
     Raises:
-        InputError: a file, folder or split that an argument names is not there, or the model
-            would see nothing; names the argument or the world's option, and what to choose.
+        InputError: a file, folder, split or robot that an argument names is not there, a setting
+            of the model or the method is unknown or out of bounds, the folder of results cannot be
+            made, or the model would see nothing; names the argument or the world's option, and
+            what to choose.
     """
+    _check_parts(values)
+    if values.get('out'):
+        folder = user_path(values['out'])
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f'out:={values["out"]} cannot be made ({error.strerror or error}); '
+                             'name a folder that can be written') from error
+
+
+def _check_parts(values: Mapping[str, Any]) -> None:
+    """Check all but the folder of results; see ``check_graph_arguments``."""
+    if values.get('backend'):
+        _check_options(values, 'backend', backend_settings)
+    if 'robot' in values and (
+            values.get('execution') == _ARM or values.get('world') == _ARM_NODE):
+        part('robots', 'sightplan_arm').load_robot(values['robot'])
     if (any(name not in values for name in _NEEDED)
             or sample_suite(values['suite'], values['split']) is not None):
         return
+    _check_options(values, 'method', policy_settings)
     select_problems(RunSettings(**{name: values[name] for name in _PROBLEMS if name in values}))
     method = values['method']
     if values['world'] != _SIMULATED or not (
@@ -92,6 +165,7 @@ def check_graph_arguments(values: Mapping[str, Any]) -> None:
     options = parse_options(values['world_options'], 'world_options')
     if values['execution'] == _ARM:
         options['execution'] = _ARM
+    check_world_options(values['domain'], options, 'world_options')
     shown = shown_with(values['domain'], options)
     if shown is not None:
         check_shown(values['backend'], method,

@@ -53,6 +53,7 @@ class Handed:
             details={name: sample.details[name] for name in sample.told
                      if name in sample.details},
             choices=tuple(self._choice(one) for one in sample.choices),
+            wording=self._plan.prompts.wording(sample),
             task=sealed(SampleTask, _Task(self, self._plan, sample)))
         self._samples[given.id] = sample, given
         return given
@@ -118,8 +119,7 @@ class _Task:
         self._handed, self._plan, self._sample = handed, plan, sample
 
     def prompt(self, name: str) -> Words:
-        words = self._plan.suite.prompt(name)
-        return Words(words.system, words.before, words.after, words.max_tokens)
+        return self._plan.prompts.around(name, self._sample)
 
     def read(self, reply: SampleReply) -> tuple[Any, str]:
         return read_reply(self._plan.suite, self._sample, reply)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import hashlib
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ from sightplan.runs.method_check import check_method
 from sightplan.runs.settings import RunSettings, answering_prompt, resolved_backend_options
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_rules import EPISODES
-from sightplan.runs.worlds import world_identity
+from sightplan.runs.worlds import describes, world_identity
 from sightplan.vlm.api import backend_content, backend_reads_prompt, backend_settings
 
 
@@ -51,6 +52,7 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
     """
     asks = needs_model(settings.method)
     prompt = prompt_name(settings.method, settings.method_options)
+    described = describes(domain, settings.world_options)
     origin = domain.prompts.origin
     splits = dict.fromkeys(split for split, _ in pairs)
     options = resolved_backend_options(settings) if asks else {}
@@ -69,7 +71,8 @@ def identity(settings: RunSettings, suite: Suite | None, domain: Domain,
         'method': {'name': settings.method, **_method_identity(settings, domain, model)},
         'backend': {'name': settings.backend, **backend} if asks else None,
         'model': model,
-        'prompt': {'name': prompt, 'sha256': domain.prompt_hash(prompt)} if prompt else None,
+        'prompt': ({'name': prompt, 'sha256': domain.prompt_hash(prompt, described)} if prompt
+                   else None),
         **({'prompts': origin.identity()} if prompt and origin is not None else {}),
         'reply_tokens': _reply_tokens(settings, domain, prompt) if asks and prompt else None,
         'answers': settings.answers if needs_grounder(settings.method) else None,
@@ -127,9 +130,10 @@ def _method_identity(settings: RunSettings, domain: Domain, model: str | None) -
 
 
 def session(settings: RunSettings) -> dict[str, Any]:
-    """Return the record of one start of a run: time, provenance and settings."""
+    """Return the record of one start of a run: time, provenance, folder and settings."""
     return {
         'started': datetime.datetime.now(datetime.UTC).isoformat(timespec='seconds'),
         **provenance(),
+        'directory': os.getcwd(),  # where relative paths of the settings begin
         'settings': dataclasses.asdict(settings),
     }

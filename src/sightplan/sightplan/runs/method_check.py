@@ -92,9 +92,9 @@ def check_shown(backend: str, method: str, method_options: Mapping[str, Any], sh
                 if questions else backends_that_answer(Generate))
         raise InputError(
             f'backend {backend!r} cannot '
-            f'{"answer yes/no questions" if questions else "write"} about a description, but this '
-            f'world draws none (world option {shown.no_pictures}); let it draw, or choose another '
-            f'backend ({", ".join(able)})')
+            f'{"answer yes/no questions" if questions else "write"} about a description, and this '
+            f'world draws no pictures (world option {shown.no_pictures}); leave that option out, '
+            f'or choose a backend that reads ({", ".join(able)})')
 
 
 def check_model(settings: RunSettings, model: Model | None = None) -> None:

@@ -6,12 +6,14 @@ are carried out by the suite's rules: within the budget of actions, and to the g
 suite ends an episode there.
 
 Or the file is a run's ``episodes.jsonl``. Then its lines score as they did in the run: answers are
-those that were read then, and steps are followed with what became of them.
+those that were read then, and steps are followed with what became of them. The samples are those
+that ``run.json`` beside the file names; a folder of data that is given takes their place.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,18 +22,21 @@ from typing import Annotated, Any
 import pydantic
 
 from sightplan.domains import Domain, InstantiatedModel
-from sightplan.metrics.measures import aggregates
+from sightplan.metrics.measures import aggregates, scored
 from sightplan.metrics.scorer import Details
 from sightplan.model import Action, FeedbackStatus, InputError, Problem, State
 from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
-from sightplan.model.sample import SampleReply
+from sightplan.model.sample import Sample, SampleReply
+from sightplan.records import RunStore
 from sightplan.runs.rules import DEFAULT_MAX_ACTIONS
-from sightplan.runs.samples import load_samples, score_reply
+from sightplan.runs.run_samples import options_of_run, split_of_run
+from sightplan.runs.samples import UNKNOWN_WORDS, load_samples, score_reply
 from sightplan.runs.settings import ALL_SPLITS
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_parts import Samples
 from sightplan.runs.suite_rules import EPISODES, SAMPLES
+from sightplan.runs.summary import causes_of
 
 Probability = Annotated[float, pydantic.Field(ge=0, le=1)]
 
@@ -59,7 +64,8 @@ class EpisodePrediction(Record):
     stop_at_goal: bool | None = None
 
 
-def score_predictions(suite: Suite, data: Path | None, predictions: Path) -> dict[str, Any]:
+def score_predictions(suite: Suite, data: Path | None, predictions: Path,
+                      options: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Score predictions for a folder of a suite's data.
 
     Where a suite has episodes and samples, the predictions are of one kind, which their ids tell.
@@ -68,30 +74,37 @@ def score_predictions(suite: Suite, data: Path | None, predictions: Path) -> dic
         suite: that they belong to.
         data: folder of its data; None: a suite of samples loads those that it has by itself.
         predictions: file of them, or of a run's lines.
+        options: further settings of its samples; of a run's lines in place of the run's own.
 
     Returns:
         ``measures`` (name to ``value``, ``interval95``, ``n``, ``clusters``) over the
         predictions, ``items`` (number of them), ``unread`` (those without a valid answer),
-        ``missing`` (ids of items without a prediction, which are not scored), and what the suite
-        adds to a summary.
+        ``missing`` (ids of items without a prediction, which are not scored), ``changed`` (ids of
+        a run's samples whose truth is another one than in the run), ``causes`` (name to number of
+        samples), and what the suite adds to a summary.
 
     Raises:
         InputError: a file cannot be used; names file, line, field and remedy.
     """
+    changed: list[str] = []
+    options = {**(options or {}), **({} if data is None else {'data': str(data)})}
     if is_run(predictions):
-        kind, lines, missing = _score_run(suite, data, predictions)
+        kind, lines, missing, changed = _score_run(suite, data, predictions, options)
     else:
-        kind = _kind(suite, data, predictions)
-        lines, missing = (_score_samples(suite, data, predictions) if kind == SAMPLES
+        kind = _kind(suite, options, predictions)
+        lines, missing = (_score_samples(suite, data, predictions, options) if kind == SAMPLES
                           else _score_episodes(suite, data, predictions))
-    return {'measures': aggregates(lines, suite.measures(kind)), 'items': len(lines),
-            'unread': sum(bool(line['unread']) for line in lines), 'missing': missing,
-            **(suite.summarise(lines) if kind == SAMPLES else {})}
+    found = {'measures': aggregates(lines, suite.measures(kind)), 'items': len(lines),
+             'unread': sum(bool(line['unread']) for line in lines), 'missing': missing,
+             'changed': changed}
+    return found if kind == EPISODES else {
+        **found, 'causes': causes_of([line for line in lines if scored(line)]),
+        **suite.summarise(lines)}
 
 
-def _loaded(suite: Suite, data: Path | None) -> list[Samples]:
-    """Return all samples of a suite, those of a folder of data if one is given."""
-    return load_samples(suite, ALL_SPLITS, {} if data is None else {'data': str(data)})
+def _loaded(suite: Suite, options: Mapping[str, Any]) -> list[Samples]:
+    """Return all samples of a suite, those of a folder of data if the options name one."""
+    return load_samples(suite, ALL_SPLITS, options)
 
 
 def _problems(suite: Suite, data: Path | None) -> Mapping[str, tuple[Domain, Problem]]:
@@ -128,7 +141,7 @@ def check_one_model(models: Iterable[str], path: Path) -> None:
                          'those of each by themselves, from a file of its own')
 
 
-def _kind(suite: Suite, data: Path | None, predictions: Path) -> str:
+def _kind(suite: Suite, options: Mapping[str, Any], predictions: Path) -> str:
     """Whether a file holds predictions of episodes or of samples.
 
     Raises:
@@ -139,15 +152,15 @@ def _kind(suite: Suite, data: Path | None, predictions: Path) -> str:
     ids = {content['id'] for where, line in _lines(predictions)
            if isinstance(content := _json(where, line), dict) and isinstance(
                content.get('id'), str)}
-    samples = {sample.id for part in _loaded(suite, data)
+    samples = {sample.id for part in _loaded(suite, options)
                for sample in part.items} if ids else set()
     return SAMPLES if ids & samples else EPISODES
 
 
 def _score_samples(suite: Suite, data: Path | None, predictions: Path,
-                   ) -> tuple[list[dict[str, Any]], list[str]]:
+                   options: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
     parts = {sample.id: (sample, part)
-             for part in _loaded(suite, data)
+             for part in _loaded(suite, options)
              for sample in part.items}
     found = _read(SamplePrediction, predictions, parts, _place(suite, data))
     lines = []
@@ -243,6 +256,8 @@ def carry_out(domain: Domain, problem: Problem, actions: Sequence[str],
 # ------------------------------------------------------------------------------- lines of a run
 
 
+_OWN_DATA = ('give the data that the run was made with (--data), or the file in its run '
+             'directory, beside run.json')
 _RUN_FIELDS = ('id', 'kind', 'answer', 'measures', 'details')
 
 
@@ -265,9 +280,9 @@ def is_run_line(line: object) -> bool:
     return isinstance(line, dict) and all(field in line for field in _RUN_FIELDS)
 
 
-def _score_run(suite: Suite, data: Path | None, path: Path,
-               ) -> tuple[str, list[dict[str, Any]], list[str]]:
-    """Kind, lines and missing items of a run's file."""
+def _score_run(suite: Suite, data: Path | None, path: Path, options: Mapping[str, Any],
+               ) -> tuple[str, list[dict[str, Any]], list[str], list[str]]:
+    """Kind, lines, missing items and samples with another truth of a run's file."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for where, text in _lines(path):
         line = _json(where, text)
@@ -284,31 +299,75 @@ def _score_run(suite: Suite, data: Path | None, path: Path,
     if len(kinds) > 1:
         raise InputError(f'{path}: holds episodes and samples; give each a file of its own')
     if kinds == {'sample'}:
-        return SAMPLES, *_run_samples(suite, data, found)
-    return EPISODES, *_run_episodes(suite, data, found)
+        return SAMPLES, *_run_samples(suite, data, path, options, found)
+    return EPISODES, *_run_episodes(suite, data, found), []
 
 
-def _run_samples(suite: Suite, data: Path | None, found: Mapping[str, tuple[str, dict[str, Any]]],
-                 ) -> tuple[list[dict[str, Any]], list[str]]:
-    parts = {sample.id: (sample, part)
-             for part in _loaded(suite, data)
-             for sample in part.items}
-    lines = []
+def _run_samples(suite: Suite, data: Path | None, path: Path, options: Mapping[str, Any],
+                 found: Mapping[str, tuple[str, dict[str, Any]]],
+                 ) -> tuple[list[dict[str, Any]], list[str], list[str]]:
+    parts = _parts_of_run(suite, path, options)
+    lines, changed = [], []
     for name, (where, line) in found.items():
         if name not in parts:
-            raise InputError(_unknown(where, name, _place(suite, data), parts))
+            raise InputError(_unknown(where, name, _place(suite, data), parts)
+                             + ('' if data is not None else f'; or {_OWN_DATA}'))
         sample, part = parts[name]
-        if line.get('error'):
-            lines.append({**line, 'measures': dict.fromkeys(line['measures']), 'unread': ''})
-            continue
-        sample = dataclasses.replace(sample, details=line['details'])
-        reply = SampleReply(line.get('reply') or '', line.get('p_yes'), line.get('p_no'),
-                            unread=line.get('unread') or '',
-                            probability=line.get('p_right'),
-                            bounded=line.get('bounded', False))
-        scored = suite.score(sample, line['answer'], part.truth(name), reply)
-        lines.append({**line, 'measures': dict(scored.measures), 'cause': scored.cause})
-    return lines, [name for name in parts if name not in found]
+        truth = part.truth(name)
+        if 'truth' in line and json.loads(json.dumps(truth)) != line['truth']:
+            changed.append(name)
+        lines.append(line_again(suite, sample, truth, line))
+    if changed and data is None:
+        raise InputError(f'{path}: the truth of {len(changed)} samples, such as {changed[0]}, is '
+                         f'another one in {_place(suite, data)}; {_OWN_DATA}')
+    place = {name: number for number, name in enumerate(parts)}
+    lines.sort(key=lambda line: place[line['id']])  # as in the summary of a resumed run
+    return lines, [name for name in parts if name not in found], changed
+
+
+def _parts_of_run(suite: Suite, path: Path, changes: Mapping[str, Any],
+                  ) -> dict[str, tuple[Sample, Samples]]:
+    """Sample and its split's samples by id, for the lines of a run's file.
+
+    Args:
+        suite: of the run.
+        path: of the file.
+        changes: settings of its samples in place of the run's own.
+
+    Raises:
+        InputError: they cannot be made or loaded as the run had them, and nothing is changed.
+    """
+    if not (path.parent / 'run.json').is_file():
+        return {sample.id: (sample, part) for part in _loaded(suite, changes)
+                for sample in part.items}
+    info = RunStore(path.parent).run_info()
+    options = options_of_run(info) | dict(changes)
+    splits = [split for split in suite.splits if split in info['identity']['samples']]
+    found: dict[str, tuple[Sample, Samples]] = {}
+    for split in splits:
+        found |= split_of_run(info, suite, split, options, same=not changes)
+    return found
+
+
+def line_again(suite: Suite, sample: Sample, truth: Any, line: Mapping[str, Any],
+               ) -> dict[str, Any]:
+    """Score the answer that a line of a run has once more.
+
+    Args:
+        suite: of the run.
+        sample: of the line.
+        truth: that counts.
+        line: of the run; one that ended in an error stays without a score.
+    """
+    if line.get('error'):
+        return {**line, 'measures': dict.fromkeys(line['measures']), 'unread': ''}
+    reply = SampleReply(line.get('reply') or '', line.get('p_yes'), line.get('p_no'),
+                        unread=line.get('unread') or '', probability=line.get('p_right'),
+                        bounded=line.get('bounded', False))
+    found = suite.score(dataclasses.replace(sample, details=line['details']), line['answer'],
+                        truth, reply)
+    cause = UNKNOWN_WORDS if line.get('unknown') and not line['answer'] else found.cause
+    return {**line, 'measures': dict(found.measures), 'cause': cause}
 
 
 def _run_episodes(suite: Suite, data: Path | None, found: Mapping[str, tuple[str, dict[str, Any]]],

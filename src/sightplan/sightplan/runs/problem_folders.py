@@ -72,9 +72,10 @@ def split_folders(settings: RunSettings, domain: Domain) -> list[SplitFolder]:
     there = ', '.join(f'{found.folder.relative_to(root)} ({found.split or "no split"})'
                       for found in below)
     if not wanted:
-        raise InputError(f'{root}: has no problem files of split {settings.split!r} of domain '
-                         f'{domain.name}; there are {there} (choose a split, or give one of these '
-                         'folders)')
+        usual = settings.split == RunSettings().split and settings.split not in domain.splits
+        of_split = '' if usual else f'of split {settings.split!r} '  # '': nobody named a split
+        raise InputError(f'{root}: has no problem files {of_split}of domain {domain.name}; there '
+                         f'are {there} (choose a split, or give one of these folders)')
     for one in wanted:
         same = [str(other.folder.relative_to(root)) for other in wanted
                 if other.split == one.split]
@@ -130,12 +131,16 @@ def remark(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, Pro
         domain: domain of the run.
         pairs: (split, problem) of the run.
         suite: name of the suite whose rules hold; '' for none.
-        rules: the rules that hold, in words, by split; '' for problems of no split.
+        rules: the rules that hold, in words, by split; '' for problems of no split, of which a
+            suite that is named rules what all its splits have in common.
     """
     files = len({problem.source for _, problem in pairs})
     count = f'{len(pairs)} problems' + ('' if files == len(pairs) else
                                         f' (scene instances) of {files} files')
     said = '; '.join(f'{split}: {words}' if split else words for split, words in rules.items())
+    if suite and '' in rules:
+        return (f'{settings.problems}: {count}, with the measures of suite {suite}, and its rules '
+                f'as far as all its splits of {domain.name} have the same ({said})')
     if not suite:
         named = next((found.name for split in domain.splits
                       if (found := suite_for(domain.name, split)) is not None), '')
@@ -146,6 +151,12 @@ def remark(settings: RunSettings, domain: Domain, pairs: Sequence[tuple[str, Pro
     return (f'{settings.problems}: {count}, by the rules of suite {suite} for '
             f'{", ".join(rules)}, as {"--split says" if assumed else "the folder is named"} '
             f'({said})')
+
+
+def holds_problems(root: Path, domain: Domain) -> bool:
+    """Whether a folder, or one below it, holds problem files of a domain."""
+    return root.is_dir() and (any(_is_of(file, domain) for file in domain.problem_files(root))
+                              or next(_folders_below(root, domain), None) is not None)
 
 
 def _folders_below(root: Path, domain: Domain) -> Iterator[Path]:

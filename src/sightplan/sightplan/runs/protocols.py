@@ -36,7 +36,7 @@ from sightplan.runs.suite_rules import (
     in_words,
     wrong_places,
 )
-from sightplan.runs.worlds import world_choices
+from sightplan.runs.worlds import world_choices, world_defaults
 from sightplan.vlm.api import backend_settings, usable_backends
 
 Choices = Mapping[str, tuple[str, ...]]
@@ -175,7 +175,8 @@ class _Run:
         domain = '' if self._samples else load_domain(given.domain).name
         found: dict[str, tuple[Any, str]] = {}
         for number, split in enumerate(splits):
-            part = self.suite.protocol_settings(given.protocol, domain, given.method, split)
+            part = self.suite.protocol_settings(given.protocol, domain, given.method, split,
+                                                option=self._given)
             for name in found.keys() | part.keys() if number else ():
                 if name not in RULED and found.get(name, '-')[0] != part.get(name, '-')[0]:
                     raise InputError(
@@ -183,6 +184,14 @@ class _Run:
                         f'than for {splits[0]} ({(part.get(name) or found[name])[1]}); run these '
                         'splits one by one')
             found |= part
+        return found
+
+    def _given(self, name: str) -> Any:
+        """Return an option of the run by its dotted name; of the world, also its default."""
+        head, _, option = name.partition('.')
+        found = getattr(self.given, head).get(option)
+        if found is None and head == 'world_options' and not self._samples:
+            return world_defaults(self.given.domain).get(option)
         return found
 
     def options(self, head: str, option: str, where: str) -> Choices:

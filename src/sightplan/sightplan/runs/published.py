@@ -43,12 +43,26 @@ class PublishedConditions(Record):
         reply_tokens: most tokens of a reply to a model; None: not known.
         unread: what becomes of a reply that cannot be read, in words.
         prompts: whether it used prompts of its own, which only ``--prompts`` brings.
+        prompts_published: whether its prompts can be had; if not, text files of a folder are not
+            taken for them.
+        items: what it measured on, in words, where the suite's own problems or samples are others.
+        shown: dotted names of settings whose values stand beside figures, such as
+            ``suite_options.form``.
+        any: dotted names of settings of which the paper has numbers for several values, such as
+            ``world_options.view``.
+        asked: how a model was asked, as far as that differs between models, in words, by the
+            paper's name of the model.
     """
 
     protocol: str
     reply_tokens: int | None = None
     unread: str = ''
     prompts: bool = True
+    prompts_published: bool = True
+    items: str = ''
+    shown: tuple[str, ...] = ()
+    any: tuple[str, ...] = ()
+    asked: dict[str, str] = pydantic.Field({})
 
 
 class PublishedFile(Record):

@@ -54,11 +54,26 @@ def _chosen(name: str, settings: RunSettings, suite: Suite | None, domain: str, 
     return found[name][0] if name in found else given
 
 
+def _ruling(settings: RunSettings, suite: Suite | None, domain: str, split: str) -> str:
+    """Return the split whose rules hold.
+
+    It is the episode's own; for problems of none any split of the suite that the run names, if
+    all have the same rules; else ''.
+    """
+    if split or suite is None or domain not in suite.domains:
+        return split
+    splits = suite.domains[domain].splits
+    rules = {(suite.budget(domain, settings.method, one), suite.privileged(domain, one),
+              suite.pictures_goal(domain, one)) for one in splits}
+    return splits[0] if len(rules) == 1 else ''
+
+
 def budget(settings: RunSettings, suite: Suite | None, domain: str, split: str) -> int:
     """Actions per episode: as set, else the suite's for method and split, else 20."""
     chosen: int = _chosen('max_actions', settings, suite, domain, split)
     if chosen:
         return chosen
+    split = _ruling(settings, suite, domain, split)
     return (suite.budget(domain, settings.method, split) if covers(suite, domain, split)
             else DEFAULT_MAX_ACTIONS)
 
@@ -68,6 +83,7 @@ def stops_at_goal(settings: RunSettings, suite: Suite | None, domain: str, split
     chosen = _chosen('stop_at_goal', settings, suite, domain, split)
     if chosen != 'suite':
         return bool(chosen == 'yes')
+    split = _ruling(settings, suite, domain, split)
     return covers(suite, domain, split) and suite.stops_at_goal(domain, settings.method)
 
 
@@ -81,6 +97,7 @@ def privileged(settings: RunSettings, suite: Suite | None, domain: str, split: s
     chosen = _chosen('privileged', settings, suite, domain, split)
     if chosen != 'suite':
         return Privileged(chosen)
+    split = _ruling(settings, suite, domain, split)
     return suite.privileged(domain, split) if covers(suite, domain, split) else Privileged.NONE
 
 
@@ -89,6 +106,7 @@ def pictured_goal(settings: RunSettings, suite: Suite | None, domain: str, split
     chosen = _chosen('goal', settings, suite, domain, split)
     if chosen != 'suite':
         return bool(chosen == PICTURED)
+    split = _ruling(settings, suite, domain, split)
     return covers(suite, domain, split) and suite.pictures_goal(domain, split)
 
 

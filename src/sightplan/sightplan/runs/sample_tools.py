@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, Protocol
@@ -194,13 +195,16 @@ class SampleTools:
                                    'declares needs_model = False)')
             return self._plan.settings.backend, self._model
         if words not in self._others:
-            name, *options = words.split()
+            try:
+                name, *options = shlex.split(words)
+            except ValueError as error:
+                raise InputError(f'{words!r} names no model ({error})') from error
             if not all('=' in option for option in options):
                 raise InputError(f'{words!r} names no model; write a backend and options, such as '
                                  '"transformers model=DIR"')
             self._others[words] = BackendGrounder(closing(self._stack, make_checked_backend(
                 name, dict(option.split('=', 1) for option in options))))
-        return words.split()[0], self._others[words]
+        return shlex.split(words)[0], self._others[words]
 
 
 def _pictures(sample: Sample) -> list[str]:

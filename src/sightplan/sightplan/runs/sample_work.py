@@ -125,7 +125,7 @@ class SampleRunner:
         """Contract in ``work.Runner``."""
         self._tools = SampleTools(self.plan, backend, stack, self._handed, self._truth)
         if self._settings.failure_images:
-            self._pictures = SamplePictures(store.folder, self._suite)
+            self._pictures = SamplePictures(store.folder, self._suite, store.lines())
 
     def batches(self, missing: Sequence[Sample]) -> Iterable[Sequence[Sample]]:
         """Neighbours of one cluster and domain."""

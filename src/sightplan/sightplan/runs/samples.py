@@ -39,9 +39,11 @@ from sightplan.queries.choose import PreferenceSource
 from sightplan.records import RunStore
 from sightplan.runs import protocols
 from sightplan.runs.method_check import check_writes
-from sightplan.runs.settings import ALL_SPLITS, RunSettings
+from sightplan.runs.settings import ALL_SPLITS, RunSettings, prompts_folder
+from sightplan.runs.spread import Kind, spread
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_parts import Samples, Unread
+from sightplan.runs.suite_prompts import Names, SuitePrompts, names_of
 from sightplan.runs.suite_rules import ALL_SAMPLES, SAMPLES
 from sightplan.vlm.api import (
     backend_class,
@@ -100,6 +102,13 @@ def score_reply(suite: Suite, sample: Sample, truth: Any, reply: SampleReply) ->
     cause = UNKNOWN_WORDS if reply.unknown and not reply.regions else found.cause
     return {'measures': dict(found.measures), 'cause': cause, 'answer': answer,
             'unread': unread, 'unknown': list(reply.unknown)}
+
+
+def _kind(suite: Suite, sample: Sample) -> Kind:
+    """Return the kind of a sample: the details of it that its suite names."""
+    values = (sample.details.get(name) for name in suite.sample_kinds)
+    return tuple(float(value) if isinstance(value, int | float) else str(value)
+                 for value in values)
 
 
 def truth_reply(suite: Suite, sample: Sample, truth: Any) -> SampleReply:
@@ -161,7 +170,8 @@ class SamplePlan:
         _check(settings, suite)
         self.loaded = load_samples(suite, settings.split, settings.suite_options)
         self.items = [sample for part in self.loaded for sample in part.items]
-        self.skipped = [text for part in self.loaded for text in part.skipped]
+        self.skipped = list(dict.fromkeys(
+            text for part in self.loaded for text in part.skipped))  # once for all splits
         if not self.items:
             raise InputError(f'suite {suite.name} ({suite.source}), split {settings.split!r}: '
                              'there is not one sample'
@@ -170,7 +180,10 @@ class SamplePlan:
             raise InputError(f'episodes = {settings.episodes}, but split {settings.split!r} of '
                              f'suite {suite.name} has {len(self.items)} samples; ask for fewer')
         if settings.episodes:
-            self.items = self.items[:settings.episodes]
+            kinds = [(sample.split, _kind(suite, sample)) for sample in self.items]
+            self.items = [self.items[index] for index in sorted(spread(kinds, settings.episodes))]
+        self.prompts = SuitePrompts(suite, prompts_folder(settings), self._prompts_used(),
+                                    self._splits_of_places(), settings.suite_options)
         self._check_model(model)
         self.clusters: dict[tuple[str, str], list[Sample]] = {}
         for sample in self.items:
@@ -271,15 +284,45 @@ class SamplePlan:
             own = cls.instruction_prompt
             if own and any('instruction' in sample.details for sample in self.items):
                 identity['instruction_prompt'] = {'name': own, 'sha256': hashlib.sha256(
-                    self.suite.prompt(own).model_dump_json().encode()).hexdigest()[:12]}
+                    self._prompt_text((own,))).hexdigest()[:12]}
             if cls.tells_apart:
                 identity['detecting'] = backend_content(settings.backend, options, Detect)
                 identity['instructions'] = instructions.content()
-            if any(sample.question is None and sample.target is None for sample in self.items):
-                prompt = self.suite.prompt(cls.suite_prompt)
-                identity['suite_prompt'] = {'name': cls.suite_prompt, 'sha256': hashlib.sha256(
-                    prompt.model_dump_json().encode()).hexdigest()[:12]}
+            free = [sample for sample in self.items
+                    if sample.question is None and sample.target is None]
+            if free:
+                asked_with = sorted({names_of(cls.suite_prompt, sample) for sample in free})
+                tokens = {self.prompts.prompt(names).max_tokens for names in asked_with}
+                identity['suite_prompt'] = {
+                    'name': cls.suite_prompt, 'sha256': hashlib.sha256(b'\n'.join(
+                        map(self._prompt_text, asked_with))).hexdigest()[:12],
+                    'max_tokens': max(tokens)}
+            if self.prompts.origin is not None:
+                identity['prompts'] = self.prompts.origin.identity()
         return identity
+
+    def _prompt_text(self, names: Names) -> bytes:
+        """Return the content of a prompt around samples, to be hashed."""
+        unused = () if self.prompts.origin else ('pictures_only',)  # only folders have it
+        return self.prompts.prompt(names).model_dump_json(exclude={*unused}).encode()
+
+    def _prompts_used(self) -> tuple[Names, ...]:
+        """Names of the suite's prompts that the method asks its model with, see ``names_of``."""
+        cls = answerer_class(self.settings.method)
+        asked: set[Names] = set()
+        for sample in self.items if cls.needs_model else ():
+            if cls.instruction_prompt and has_instruction(sample):
+                asked.add((cls.instruction_prompt,))
+            elif sample.target is None and not asks_yes_no(sample) and not (
+                    cls.tells_apart and has_instruction(sample)):
+                asked.add(names_of(cls.suite_prompt, sample))
+        return tuple(sorted(asked))
+
+    def _splits_of_places(self) -> tuple[str, ...]:
+        """Splits whose samples ask the run's model for places."""
+        asks = answerer_class(self.settings.method).needs_model
+        return tuple(dict.fromkeys(sample.split for sample in self.items
+                                   if asks and sample.target is not None))
 
     def _wording(self, domain: Domain) -> str:
         """Return the hash of the wording of a domain's questions, which the suite may change."""
@@ -449,7 +492,7 @@ def _splits(suite: Suite, split: str) -> tuple[str, ...]:
     return suite.splits if split in every else (split,)
 
 
-_OF_EPISODES = ('problems', 'domain_file', 'prompts', 'max_actions', 'failure_probability',
+_OF_EPISODES = ('problems', 'domain_file', 'max_actions', 'failure_probability',
                 'answers_log', 'bags', 'bags_kept', 'world_options', 'answers', 'stop_at_goal',
                 'privileged', 'goal')
 """Settings that mean nothing to samples."""

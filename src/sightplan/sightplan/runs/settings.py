@@ -15,6 +15,7 @@ from sightplan.model import InputError, Privileged, check_settings, param, user_
 from sightplan.model.redaction import holds_secret, without_secrets
 from sightplan.queries.propose import Propose
 from sightplan.records import bag_policy
+from sightplan.runs.worlds import describes
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
     backend_reads_prompt,
@@ -39,7 +40,8 @@ class RunSettings:
                        'belong to, if any')
     domain: str = param('blocksworld', 'Domain: the name of an installed one, or the path of its '
                         'folder')
-    split: str = param('simple', f'Split of the domain; "{ALL_SPLITS}": all of them')
+    split: str = param('simple', f'Split of the domain; "{ALL_SPLITS}": all of them; unless '
+                       'given, a domain without it has its first split')
     problems: str = param('', 'Folder of problem files to use instead of those shipped, or of '
                          'such folders, one for each split; named like splits of a suite, the '
                          'files keep its rules')
@@ -56,9 +58,9 @@ class RunSettings:
     answers: str = param('strict', 'How replies are read: strict, or prefix (as the ViPlan '
                          'reference does: "not" and "now" are no)', choices=tuple(PARSERS))
     episodes: int = param(0, 'Number of episodes; 0: one per problem; fewer than there are '
-                          'problems: spread over splits, tasks and problems, always the same ones '
-                          '(a larger number adds to them); more: further rounds over the '
-                          'problems, with other seeds', low=0)
+                          'problems or samples: spread over splits, tasks (of samples: kinds) and '
+                          'problems, always the same ones (a larger number adds to them); more: '
+                          'further rounds over the problems, with other seeds', low=0)
     seed: int = param(0, 'Seed of everything random: looks, failures, noise', low=0,
                       high=2**32 - 1)
     max_actions: int = param(0, "Budget of actions per episode; 0: the suite's", low=0)
@@ -167,5 +169,6 @@ def asks_for_reasons(method: str, domain: str) -> bool:
 
 def answering_prompt(settings: RunSettings, domain: Domain) -> str:
     """Prompt around the questions, ``name@sha256``; '' if answers do not depend on it."""
-    return (domain.prompt_id(prompt_name(settings.method, settings.method_options))
+    return (domain.prompt_id(prompt_name(settings.method, settings.method_options),
+                             describes(domain, settings.world_options))
             if backend_reads_prompt(settings.backend) else '')

@@ -8,8 +8,9 @@ by the path of the file, which then calls the object ``suite``. Larger suites ar
 
 A suite of samples needs ``samples``, and, where more counts than whether the answer is the truth,
 ``measures`` and ``score``. It may override ``read`` (the answer that a reply gives), ``write``,
-``guess``, ``prompt``, ``settings``, ``tables``, ``figures`` and ``published``; ``problems``,
-``domains``, ``episode_measures`` and ``episode_details`` are about episodes.
+``guess``, ``prompt``, ``place_words`` (words of a user's folder that ask for places), ``page``
+(what people are shown of a sample), ``settings``, ``tables``, ``figures`` and ``published``;
+``problems``, ``domains``, ``episode_measures`` and ``episode_details`` are about episodes.
 
 Items are episodes or samples. A suite may have both; then its splits tell which (``kind_of``).
 """
@@ -19,7 +20,7 @@ from __future__ import annotations
 import inspect
 import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -34,12 +35,15 @@ from sightplan.runs.published import PublishedNumbers
 from sightplan.runs.settings import OURS
 from sightplan.runs.suite_parts import (
     CheckReport,
+    PlaceWords,
+    SamplePage,
     Samples,
     Scored,
     SuitePrompt,
     Unread,
     Verbs,
     read_yes_no,
+    shown_pictures,
 )
 from sightplan.runs.suite_rules import (
     ALL_SAMPLES,
@@ -72,6 +76,8 @@ class Suite(Protocol):
         domains: of episodes: each domain's splits and rules, by the domain's name.
         failure_probability: of actions, in the main results.
         seed: seed of the main results.
+        sample_kinds: details of samples that tell their kinds, such as ``predicate``: a run with
+            fewer samples than there are takes some of each kind.
         protocols: its rule sets besides ``ours``, such as ``paper``: what each sets in a run.
         published: the numbers of its paper.
         effort: measured numbers of questions of its episodes, for estimates.
@@ -84,6 +90,7 @@ class Suite(Protocol):
     domains: Mapping[str, DomainRules] = _NO_RULES
     failure_probability: float = 0.0
     seed: int = 0
+    sample_kinds: tuple[str, ...] = ()
     protocols: Mapping[str, tuple[ProtocolEntry, ...]] = _NO_PROTOCOLS
     published: PublishedNumbers = PublishedNumbers()
     effort: EffortNumbers = EffortNumbers()
@@ -188,6 +195,27 @@ class Suite(Protocol):
         raise InputError(f'suite {self.name} has no prompt {name}; choose method ask, or add a '
                          f'method prompt(name) to {type(self).__name__}')
 
+    def place_words(self, folder: Path, splits: Sequence[str], options: Mapping[str, Any],
+                    ) -> PlaceWords:
+        """Read the words that ask for places from a folder of prompts (``--prompts``).
+
+        Args:
+            folder: such as a clone of a paper's repository; it exists.
+            splits: whose samples ask for places.
+            options: of the suite's samples in the run.
+
+        Raises:
+            InputError: the words of a split are missing, ambiguous or cannot be used; or the
+                suite, as here, reads none.
+        """
+        raise InputError(f'prompts: the method asks no model with prompts of suite {self.name} '
+                         '(leave them out)')
+
+    @property
+    def reads_place_words(self) -> bool:
+        """Whether it reads the words that ask for places from a folder."""
+        return type(self).place_words is not Suite.place_words
+
     # --- reading ------------------------------------------------------------------------------
 
     def read(self, text: str, sample: Sample) -> Any:
@@ -243,11 +271,35 @@ class Suite(Protocol):
     # --- scoring ------------------------------------------------------------------------------
 
     def truth_regions(self, truth: Any) -> Sequence[Region]:
-        """Return the regions of the true answer in the picture, drawn beside a wrong answer.
+        """Return the regions of the true answer in the picture, which ``page`` marks there.
 
         An area is given by its outline, as a closed trace. The default is no region.
         """
         return ()
+
+    def page(self, sample: Sample, answer: Any, truth: Any, scored: Scored) -> SamplePage:
+        """Return what people are shown of a sample: by the report, failures and explanations.
+
+        Here the sample's pictures and texts, truth and answer in words; of a sample that asks for
+        a place, ``truth_regions`` and the answer's regions are marked in the picture.
+
+        Args:
+            sample: the sample, with its pictures.
+            answer: the result of ``read``; None: the reply could not be read.
+            truth: the truth about the sample.
+            scored: the answer's score.
+
+        Raises:
+            InputError: a picture cannot be loaded.
+        """
+        marks: tuple[tuple[str, tuple[Region, ...]], ...] = ()
+        if sample.target is not None:
+            marks = (('truth', tuple(self.truth_regions(truth))),
+                     ('answer', tuple(map(Region.from_json, answer or ()))))
+        asked = [part for part in sample.parts if isinstance(part, str)]
+        return SamplePage(
+            shown_pictures(sample), '\n'.join(asked), Suite.write(self, truth, sample),
+            '' if answer is None else Suite.write(self, answer, sample), marks=marks)
 
     def measures(self, kind: str) -> tuple[Measure, ...]:
         """Return the measures of the suite's episodes or samples, exactly one of them primary.
@@ -395,7 +447,9 @@ class Suite(Protocol):
         return (goal if isinstance(goal, str) else goal[split]) == 'pictured'
 
     def protocol_settings(self, protocol: str, domain: str, method: str, split: str,
-                          replies: bool = True) -> dict[str, tuple[Any, str]]:
+                          replies: bool = True,
+                          option: Callable[[str], Any] = lambda name: None,
+                          ) -> dict[str, tuple[Any, str]]:
         """Return what a protocol sets in a run, by dotted name, each with the place that says so.
 
         Args:
@@ -404,6 +458,8 @@ class Suite(Protocol):
             method: of the run.
             split: one of the run's splits; '' for problems of one's own.
             replies: whether settings about prompts and replies are wanted, too.
+            option: returns an option of the run by its dotted name, None where there is none;
+                see ``ProtocolEntry.meets``.
 
         Raises:
             InputError: the suite has no such protocol.
@@ -417,6 +473,7 @@ class Suite(Protocol):
         return {name: (value, f'{self.rules_file}: protocols.{protocol}.{number}.settings.{name}')
                 for number, entry in enumerate(self.protocols[protocol])
                 if entry.covers(domain, method, split) and (replies or not entry.replies)
+                and entry.meets(option)
                 for name, value in entry.settings.items()}
 
     def primary(self, kind: str) -> Measure:

@@ -12,6 +12,8 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from sightplan.domains import load_domain
 from sightplan.metrics.measures import FRACTION, MEAN, STATISTIC, aggregates
 from sightplan.model import InputError, excerpt
@@ -160,11 +162,33 @@ def _of_scores(suite: Suite, parts: Sequence[Samples]) -> Iterator[str]:
             lines.append(line)
             for text in _NO_ANSWERS if number < _MOST_HOLLOW else ():
                 yield from _of_no_answer(suite, sample, truth, text)
+            for answer in (line['answer'], None) if number < _MOST_HOLLOW else ():
+                yield from _of_page(suite, sample, answer, truth)
             yield from _of_guess(suite, sample, truth)
     primary = suite.primary(SAMPLES)
     best = aggregates(lines, [primary])[primary.name]['value']
     if primary.kind == FRACTION and best != (1.0 if primary.higher_is_better else 0.0):
         yield f'the true replies get {best} in the primary measure {primary.name}'
+
+
+def _of_page(suite: Suite, sample: Sample, answer: Any, truth: Any) -> Iterator[str]:
+    """Yield the errors in what people are shown of the true answer, or of none."""
+    where = f'sample {sample.id!r}: page() of {"no" if answer is None else "the true"} answer'
+    scored = suite.score(sample, answer, truth, SampleReply())
+    try:
+        page = suite.page(sample, answer, truth, scored)
+    except Exception as error:
+        yield f'{where} fails: {type(error).__name__}: {error}'
+        return
+    image = page.picture
+    if image is not None and (image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3):
+        yield f'{where} gives a picture that is no array of shape (H, W, 3) of type uint8'
+    for name in ('asked', 'truth', 'answer', 'key'):
+        if not isinstance(getattr(page, name), str):
+            yield f'{where} gives {name} = {getattr(page, name)!r}, which is no text'
+    if not (page.asked and page.truth) or bool(page.answer) is (answer is None):
+        yield (f'{where} must say what was asked, what is true and what was answered (nothing '
+               'where no answer was read)')
 
 
 def _of_no_answer(suite: Suite, sample: Sample, truth: Any, text: str) -> Iterator[str]:

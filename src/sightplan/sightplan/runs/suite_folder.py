@@ -1,10 +1,11 @@
 """A suite that is a folder: ``suite.yaml`` and a module for each part that it has.
 
 ``suite.yaml`` (its rules), ``episodes.py``, ``samples.py`` or both (its items), ``reading.py`` (a
-reply to an answer), ``scoring.py`` (an answer to measures), ``prompts/``, ``published.json``
-(numbers to compare with), ``effort.json`` (for estimates), ``report.py`` (tables and figures) and
-``commands.py`` (verbs). Modules are imported when they are needed. What a module does not have is
-as ``Suite`` has it.
+reply to an answer), ``scoring.py`` (an answer to measures), ``pages.py`` (what people are shown of
+a sample), ``prompts/``, ``given_prompts.py`` (words of a user's folder that ask for places),
+``published.json`` (numbers to compare with), ``effort.json`` (for estimates), ``report.py``
+(tables and figures) and ``commands.py`` (verbs). Modules are imported when they are needed. What a
+module does not have is as ``Suite`` has it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,15 @@ from sightplan.model.sample import Sample, SampleData, SampleReply
 from sightplan.runs.effort import EffortNumbers
 from sightplan.runs.published import PublishedNumbers
 from sightplan.runs.suite import Suite
-from sightplan.runs.suite_parts import CheckReport, Samples, Scored, SuitePrompt, Verbs
+from sightplan.runs.suite_parts import (
+    CheckReport,
+    PlaceWords,
+    SamplePage,
+    Samples,
+    Scored,
+    SuitePrompt,
+    Verbs,
+)
 from sightplan.runs.suite_rules import BOTH, SAMPLES, SuiteFile
 
 if TYPE_CHECKING:
@@ -44,6 +53,7 @@ class FolderSuite(Suite):
         self.name, self.title, self.paper = folder.name, content.title, content.paper
         self.splits, self.domains = content.splits, content.domains
         self.failure_probability, self.seed = content.failure_probability, content.seed
+        self.sample_kinds = content.sample_kinds
         self.protocols = content.protocols
         self.published = PublishedNumbers(folder.path / 'published.json')
         self.effort = EffortNumbers(folder.path / 'effort.json', self.published)
@@ -141,6 +151,17 @@ class FolderSuite(Suite):
         return super().prompt(name) if name == 'ask' and not path.is_file() else read_file(
             SuitePrompt, path)
 
+    def place_words(self, folder: Path, splits: Sequence[str], options: Mapping[str, Any],
+                    ) -> PlaceWords:
+        """``place_words`` of ``given_prompts.py``; contract in ``Suite``."""
+        return cast(PlaceWords, self._own('given_prompts', 'place_words', super().place_words)(
+            folder, splits, options))
+
+    @property
+    def reads_place_words(self) -> bool:
+        """Whether it has ``given_prompts.py``."""
+        return self.has('given_prompts')
+
     def read(self, text: str, sample: Sample) -> Any:
         """Contract in ``Suite``."""
         return self._own('reading', 'read', super().read)(text, sample)
@@ -161,6 +182,11 @@ class FolderSuite(Suite):
         """``truth_regions`` of ``scoring.py``."""
         found: Sequence[Region] = self._own('scoring', 'truth_regions', lambda truth: ())(truth)
         return found
+
+    def page(self, sample: Sample, answer: Any, truth: Any, scored: Scored) -> SamplePage:
+        """``page`` of ``pages.py``; contract in ``Suite``."""
+        return cast(SamplePage, self._own('pages', 'page', super().page)(
+            sample, answer, truth, scored))
 
     def measures(self, kind: str) -> tuple[Measure, ...]:
         """``MEASURES`` of ``scoring.py``; of samples, where it has both, ``SAMPLE_MEASURES``."""

@@ -9,11 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sightplan.grounding import parse_yes_no
 from sightplan.model import InputError, MaskSource, State, TruthSource, Verdict
 from sightplan.model.reading import Record
+from sightplan.model.region import GivenWords, Region
 from sightplan.model.sample import Picture, Sample
 from sightplan.queries.choose import PreferenceSource
+
+_GAP_PX = 8
+"""Width of the white strip between two pictures of a sample."""
 
 
 class Unread(Exception):
@@ -46,6 +53,44 @@ class Scored:
     cause: str | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class SamplePage:
+    """What people are shown of a sample, its truth and an answer.
+
+    Attributes:
+        picture: (H, W, 3) uint8 RGB, with truth and answer drawn into it as far as they can be;
+            None where the sample has no picture.
+        asked: what was asked, in words.
+        truth: what is true, in words.
+        answer: what was answered, in words; '' where no answer was read.
+        key: what the colours and marks in the picture mean; '' without any.
+        marks: label and regions of what is still to be drawn into the picture, each in a colour
+            of its own; for suites that draw nothing themselves.
+    """
+
+    picture: NDArray[np.uint8] | None
+    asked: str
+    truth: str
+    answer: str
+    key: str = ''
+    marks: Sequence[tuple[str, tuple[Region, ...]]] = ()
+
+
+def shown_pictures(sample: Sample) -> NDArray[np.uint8] | None:
+    """The pictures of a sample side by side, (H, W, 3) uint8 RGB; None if it has none.
+
+    Raises:
+        InputError: one cannot be loaded; names the file.
+    """
+    images = [part.load() for part in sample.parts if isinstance(part, Picture)]
+    if len(images) < 2:
+        return images[0] if images else None
+    height = max(image.shape[0] for image in images)
+    padded = [np.pad(image, ((0, height - image.shape[0]), (0, _GAP_PX), (0, 0)),
+                     constant_values=255) for image in images]
+    return np.concatenate(padded, axis=1)[:, :-_GAP_PX]
+
+
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """The result of a suite's check of a folder of data.
@@ -69,12 +114,27 @@ class SuitePrompt(Record):
         before: text before the sample's parts.
         after: text after them.
         max_tokens: most tokens of the reply.
+        pictures_only: whether the sample's own texts are left out, since these texts say all.
     """
 
     system: str = ''
     before: str = ''
     after: str = ''
     max_tokens: int = 1024
+    pictures_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceWords:
+    """Words of a folder (``--prompts``) that ask for places.
+
+    Attributes:
+        words: by split.
+        sources: where each was found: the file, and the name of the text in it.
+    """
+
+    words: Mapping[str, GivenWords]
+    sources: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +220,8 @@ class Verbs:
 
     Attributes:
         add_parsers: adds verbs of the suite; takes the ``add_subparsers`` object of argparse.
+        check: replaces the verb ``check``; takes and returns the same as ``generate``.
+        check_arguments: dataclass of the arguments of the verb ``check``, if it has others.
         generate: replaces the verb ``generate``; takes the suite and the arguments, returns what
             ``--json`` prints and the exit code.
         generate_arguments: dataclass of the arguments of the verb ``generate``, if it has others.
@@ -168,6 +230,8 @@ class Verbs:
     """
 
     add_parsers: Callable[[Any], None] | None = None
+    check: Callable[[Any, Any], tuple[dict[str, Any], int]] | None = None
+    check_arguments: type | None = None
     generate: Callable[[Any, Any], tuple[dict[str, Any], int]] | None = None
     generate_arguments: type | None = None
     score: Callable[[Any, Any], tuple[dict[str, Any], int]] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Self
 
 import pydantic
@@ -104,13 +104,28 @@ class ProtocolEntry(Record):
             ``method_options.on_unparsed``.
         replies: whether the settings are about prompts and replies, so that they change nothing
             where the model is simulated and writes none.
+        where: options by dotted name, such as ``world_options.view: 2d``; the settings are given
+            only to runs that have them all.
+        unless: likewise; the settings are not given to runs that have them all.
     """
 
     domains: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     splits: tuple[str, ...] = ()
     replies: bool = False
+    where: dict[str, str | int | float | bool] = pydantic.Field({})
+    unless: dict[str, str | int | float | bool] = pydantic.Field({})
     settings: Annotated[dict[str, str | int | float | bool], pydantic.Field(min_length=1)]
+
+    @pydantic.field_validator('where', 'unless')
+    @classmethod
+    def _options(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Check that the names are those of options."""
+        for name in given:
+            if name.partition('.')[0] not in OPTIONS or '.' not in name:
+                raise ValueError(f'{name} is no option (write {" or ".join(OPTIONS)}, a dot and '
+                                 'the name)')
+        return given
 
     @pydantic.field_validator('settings')
     @classmethod
@@ -139,6 +154,26 @@ class ProtocolEntry(Record):
         return all(not names or name in names for names, name in (
             (self.domains, domain), (self.methods, method), (self.splits, split)))
 
+    def meets(self, option: Callable[[str], Any]) -> bool:
+        """Whether a run has what ``where`` says, and not what ``unless`` says.
+
+        Args:
+            option: returns an option of the run by its dotted name, None where there is none.
+        """
+        def has(wanted: Mapping[str, Any]) -> bool:
+            return all(_same(option(name), value) for name, value in wanted.items())
+        return has(self.where) and not (self.unless and has(self.unless))
+
+
+def _same(found: Any, wanted: Any) -> bool:
+    """Whether two options are equal, also where one of them is the text of a number."""
+    if found is None or isinstance(found, bool) or isinstance(wanted, bool):
+        return bool(found == wanted)
+    try:
+        return float(found) == float(wanted)
+    except (TypeError, ValueError):
+        return str(found) == str(wanted)
+
 
 def in_words(value: Any, choices: tuple[str, ...]) -> Any:
     """A value, as a word (``yes``) where YAML made true or false of the word of a choice."""
@@ -158,6 +193,8 @@ class SuiteFile(Record):
         splits: of samples.
         failure_probability: that of the main results.
         seed: seed of the main results.
+        sample_kinds: details of samples that tell their kinds, such as ``predicate``; a run with
+            fewer samples than there are takes some of each kind.
         protocols: by name, what a protocol sets besides the rules above; of entries that set the
             same, the last one counts.
     """
@@ -169,6 +206,7 @@ class SuiteFile(Record):
     splits: tuple[str, ...] = ()
     failure_probability: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.0
     seed: int = 0
+    sample_kinds: tuple[str, ...] = ()
     protocols: dict[str, tuple[ProtocolEntry, ...]] = pydantic.Field({})
 
     @pydantic.model_validator(mode='after')

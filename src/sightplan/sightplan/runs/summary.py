@@ -13,7 +13,7 @@ from typing import Any
 from sightplan.metrics import summarise_episodes
 from sightplan.metrics.canonical import canonical
 from sightplan.metrics.episodes import EPISODE_MEASURES
-from sightplan.metrics.failures import without_truth
+from sightplan.metrics.failures import called_off, without_truth
 from sightplan.metrics.measures import Measure, aggregates, known_sum, scored, solved_of
 from sightplan.model import InputError, ProposalStatus, Usage
 from sightplan.runs.suite import Suite
@@ -100,14 +100,14 @@ def summarise(lines: Sequence[Mapping[str, Any]], suite: Suite | None,
     """
     kind = kind or kind_of(lines, suite)
     known = [line for line in lines if scored(line)]
-    cancelled = sum(line.get('stop') == 'cancelled' for line in lines)
+    cancelled = sum(map(called_off, lines))
     without = sum(map(without_truth, lines))
     summary: dict[str, Any] = {
         'items': len(lines), **dict.fromkeys(_ABSENT), 'scored': len(known),
         'errors': len(lines) - len(known) - cancelled - without, 'cancelled': cancelled,
         'unread': sum(bool(line.get('unread')) for line in lines),
         'reasons': {'errors': _most_frequent(why_unscored(line) for line in lines if not (
-            scored(line) or without_truth(line) or line.get('stop') == 'cancelled')),
+            scored(line) or without_truth(line) or called_off(line))),
             'unread': _most_frequent(str(line['unread']) for line in lines if line.get('unread'))},
         'replies': dict(zip(('read', 'all'), replies_read(lines), strict=True)),
         'measures': aggregates(lines, measures_of(suite, kind)), 'usage': _usage(lines),
@@ -159,7 +159,7 @@ def why_useless(summary: Mapping[str, Any]) -> str:
     """
     what = 'sample' if summary['episodes'] is None else 'episode'
     if not summary['scored']:
-        if summary.get('without_truth'):
+        if summary.get('without_truth') or (summary['cancelled'] and not summary['errors']):
             return ''
         return f'not one {what} could be scored' + _because(summary['reasons']['errors'])
     replies = summary['replies']

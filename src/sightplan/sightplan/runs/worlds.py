@@ -100,6 +100,28 @@ def world_choices(domain: str) -> dict[str, tuple[str, ...]] | None:
         field.name: field.choices or () for field in settings_fields(settings)}
 
 
+def check_world_options(domain: str, options: Mapping[str, Any], source: str) -> None:
+    """Check names and choices of a world's options, as far as they are known without making it.
+
+    Args:
+        domain: name of the domain, or path of its folder.
+        options: settings of the world.
+        source: name of what gave them, for messages.
+
+    Raises:
+        InputError: an option is unknown, or its value is none of the choices; names these.
+    """
+    known = world_choices(domain)
+    for name, value in options.items() if known is not None else ():
+        assert known is not None
+        if name not in known:
+            raise InputError(f'{source}: the world of domain {domain} has no option {name!r} '
+                             f'(choose one of {", ".join(sorted(known))})')
+        if known[name] and value not in known[name]:
+            raise InputError(f'{source}: {name} = {value!r}, must be one of '
+                             f'{", ".join(known[name])}')
+
+
 def world_defaults(domain: str) -> dict[str, Any]:
     """Return the defaults of the options of a domain's world, as far as its ``Settings`` has them.
 
@@ -119,13 +141,13 @@ def _settings_class(make: Callable[..., Any]) -> type[Any] | None:
     return getattr(inspect.getmodule(make), 'Settings', None)
 
 
-def shown_with(domain: str, options: Mapping[str, Any]) -> Shown | None:
+def shown_with(domain: str | Domain, options: Mapping[str, Any]) -> Shown | None:
     """Return what the world of a domain shows with some options, without making the world.
 
     The module of the world may have a function ``shown_with(options)``, which gives it.
 
     Args:
-        domain: name of the domain, or path of its folder.
+        domain: the domain, its name, or path of its folder.
         options: settings of the world.
 
     Returns:
@@ -134,11 +156,22 @@ def shown_with(domain: str, options: Mapping[str, Any]) -> Shown | None:
     Raises:
         InputError: there is no such domain, or its world is not installed.
     """
-    make, _ = world_maker(load_domain(domain))
+    make, _ = world_maker(load_domain(domain) if isinstance(domain, str) else domain)
     if make is SymbolicWorld:
         return Shown(no_pictures='pictures=none')
     known = getattr(inspect.getmodule(make), 'shown_with', None)
     return None if known is None else cast(Shown, known(options))
+
+
+def describes(domain: str | Domain, options: Mapping[str, Any]) -> bool:
+    """Whether the world of a domain is known to show scenes in words, with some options.
+
+    Args:
+        domain: the domain, its name, or path of its folder.
+        options: settings of the world.
+    """
+    shown = shown_with(domain, options)
+    return shown is not None and shown.describes
 
 
 def world_maker(domain: Domain) -> tuple[Callable[..., Any], str]:

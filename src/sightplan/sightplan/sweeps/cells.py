@@ -54,7 +54,9 @@ from sightplan.runs import (
 )
 from sightplan.runs.samples import SamplePlan
 from sightplan.runs.settings import OURS, prompts_folder
+from sightplan.runs.suite_domain import with_domain_of_suite, with_split_of_domain
 from sightplan.runs.suite_finding import sample_suite
+from sightplan.runs.worlds import describes
 from sightplan.sweeps.exclusions import Exclusions
 from sightplan.vlm.api import backend_content, backend_reads_prompt, backend_settings
 
@@ -546,6 +548,7 @@ def _cell(labels: Fields, fields: Fields, recipes: Mapping[str, _Recipe], where:
             fields.get('split', RunSettings().split))))
         fields = {key: value for key, value in fields.items() if not useless(key)}
         labels = {key: value for key, value in labels.items() if not useless(key)}
+        fields = with_split_of_domain(with_domain_of_suite(fields, fields), fields)
         settings = run_settings(fields)
         settings.check()
         settings = protocols.apply(settings, fields)
@@ -644,7 +647,8 @@ def _calibration(wanted: str, settings: RunSettings, recipes: Mapping[str, _Reci
     shared = {key: value for key, value in content.items() if key not in _OF_PROBLEMS}
     if shared['prompt'] is not None:
         shared['prompt'] = load_domain(settings.domain, prompts=prompts_folder(
-            settings)).prompt_hash(prompt_name(asked_by))
+            settings)).prompt_hash(prompt_name(asked_by), describes(
+                settings.domain, settings.world_options))
     like = recipe.like or settings.split
     return Calibration(
         fitting[0], str(table), (like,) if isinstance(like, str) else tuple(like),

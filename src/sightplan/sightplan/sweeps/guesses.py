@@ -38,6 +38,7 @@ from sightplan.model.query import can_ask, traits_of
 from sightplan.queries.generate import Generate
 from sightplan.runs import EpisodePlan, RunSettings, asks_for_reasons, specify
 from sightplan.runs.samples import SamplePlan
+from sightplan.runs.worlds import describes
 from sightplan.vlm.api import backend_class, backend_settings
 
 ENUMERATIONS, CHECKS_PER_STEP = 2, 6
@@ -165,18 +166,24 @@ def _guess(plan: EpisodePlan, spec: EpisodeSpec, rates: TokenRates) -> Figures:
 
 
 def _of_planner(plan: EpisodePlan, spec: EpisodeSpec, rates: TokenRates) -> Figures:
-    requests = _requests_of_planner(plan, spec)
-    name = prompt_name(plan.settings.method, plan.settings.method_options)
+    settings, requests = plan.settings, _requests_of_planner(plan, spec)
+    name = prompt_name(settings.method, settings.method_options)
     problem = spec.problem
     action = next(iter(plan.domain.model(problem).actions), Action('none', ()))
     past = PastStep(str(action), plan.domain.became(name, Became.REJECTED))
     words = plan.domain.planning_prompt(name, problem, [past] * int((requests - 1) / 2),
-                                        stops_at_goal=spec.stop_at_goal)
+                                        stops_at_goal=spec.stop_at_goal,
+                                        described=not _pictures(settings))
     characters = len(words.system) + len(words.before_image) + len(words.after_image)
     steps = 1 if words.single else problem.optimal_length or spec.max_actions / 2
     completion = steps * STEP_TOKENS + (REASONS_TOKENS if words.reasoning else 0)
-    return Figures(0.0, requests, requests * rates.tokens(characters), requests * completion,
-                   seconds=EPISODE_S + requests * REQUEST_S)
+    return Figures(0.0, requests, requests * rates.tokens(characters, _pictures(settings)),
+                   requests * completion, seconds=EPISODE_S + requests * REQUEST_S)
+
+
+def _pictures(settings: RunSettings) -> float:
+    """Pictures of each request: none where the world describes scenes in words."""
+    return 0.0 if describes(settings.domain, settings.world_options) else 1.0
 
 
 def _requests_of_planner(plan: EpisodePlan, spec: EpisodeSpec) -> float:
@@ -199,7 +206,8 @@ def _of_grounder(plan: EpisodePlan, spec: EpisodeSpec, rates: TokenRates) -> Fig
         settings.protocol, domain.name, spec.split, settings.method, _model_name(settings))
     questions, memory = measured or (len(atoms) * ENUMERATIONS + steps * CHECKS_PER_STEP, 0.0)
     prompt = prompt_name(settings.method, settings.method_options)
-    around = domain.grounding_prompt(prompt) if prompt else None
+    around = domain.grounding_prompt(
+        prompt, described=not _pictures(settings)) if prompt else None
     texts = [domain.question(atom).text for atom in atoms]
     characters = memory + (fmean(map(len, texts)) if around is None else fmean(
         len(around.system) + len(around.before_image) + len(around.after_image)
@@ -213,8 +221,8 @@ def _of_grounder(plan: EpisodePlan, spec: EpisodeSpec, rates: TokenRates) -> Fig
         seconds = requests * REQUEST_S
     elif reasons and traits_of(backend).pixels:
         seconds += questions * REQUEST_S
-    return Figures(questions, requests, requests * rates.tokens(characters), requests * completion,
-                   seconds=EPISODE_S + seconds)
+    return Figures(questions, requests, requests * rates.tokens(characters, _pictures(settings)),
+                   requests * completion, seconds=EPISODE_S + seconds)
 
 
 def _question_s(settings: RunSettings) -> float:

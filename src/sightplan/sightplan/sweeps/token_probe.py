@@ -53,7 +53,8 @@ def measure_tokens(sweep: Sweep, estimator: Estimator,
 def _measured(cell: Cell, plan: EpisodePlan) -> TokenRates:
     """Ask the model; raises as world and backend do."""
     settings, spec = cell.settings, plan.items[0]
-    prompt = plan.domain.planning_prompt('plan', spec.problem)
+    prompt = plan.domain.planning_prompt('plan', spec.problem, described=worlds.describes(
+        settings.domain, settings.world_options))
     with ExitStack() as stack:
         world = worlds.make_world(settings.domain, settings.world_options)
         stack.callback(close, world)

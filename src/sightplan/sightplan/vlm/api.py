@@ -27,7 +27,7 @@ from sightplan.model.query import (
     start_episode,
     traits_of,
 )
-from sightplan.queries import Check, Choose, Detect, Generate, Locate, Propose, YesNo
+from sightplan.queries import Check, Choose, Detect, Exists, Generate, Locate, Propose, YesNo
 
 _LOG = logging.getLogger(__name__)
 GROUP = 'sightplan.backends'
@@ -36,7 +36,8 @@ GROUP = 'sightplan.backends'
 _CANNOT = {YesNo: 'answers no yes/no questions', Generate: 'writes no text',
            Propose: 'cannot plan',
            Locate: 'cannot point at things', Detect: 'cannot find all things in a picture',
-           Choose: 'cannot choose among options', Check: 'cannot check places'}
+           Choose: 'cannot choose among options', Check: 'cannot check places',
+           Exists: 'cannot tell whether there is such a thing'}
 """Kind of query to the words that say that a model does not answer it."""
 
 

@@ -123,12 +123,20 @@ class ArmUse:
                 f'not where they were left: take it out, open them (to '
                 f'{1e3 * gripper.open_m:.0f} mm), and reset')
 
+    def is_parked(self) -> bool:
+        """Whether the arm stands where it is out of the camera's view.
+
+        Raises:
+            WorldError: there are no joint states.
+        """
+        away = float(np.abs(self._arm_state().positions - self._robot.arm.park).max())
+        return away <= 0.5 * self._robot.safety.start_tolerance_rad
+
     def _park(self, watch: Stopwatch) -> None:
         """Get out of the camera's view, straight up first, with open fingers; if need be."""
         with watch.phase('park'):
             sequence = MotionSequence(self._paths, self._arm_state().positions)
-            away = float(np.abs(sequence.posture - self._robot.arm.park).max())
-            if away > 0.5 * self._robot.safety.start_tolerance_rad:  # all else begins there
+            if not self.is_parked():  # all else begins there
                 self._rise(sequence)
                 sequence.joints('park', 'park', self._robot.arm.park)
         gripper = self._robot.gripper

@@ -16,7 +16,6 @@ from sightplan.model import (
     Atom,
     Belief,
     Feedback,
-    FeedbackStatus,
     State,
     WorldError,
     check_settings,
@@ -122,9 +121,7 @@ class PickingSkills(ArmUse, ABC, Generic[Seen, Task]):
         if not self._begun:
             raise WorldError('no episode: reset the world first')
         cause, message = self._reported(action, lambda watch: self._carry_out(action, watch))
-        status = (FeedbackStatus.REJECTED if cause in causes.ILLEGAL
-                  else FeedbackStatus.EXECUTED)
-        return SkillResult(Feedback(status, message), self.reports[-1])
+        return SkillResult(Feedback(causes.status_of(cause), message), self.reports[-1])
 
     # --- what derived skills say ----------------------------------------------------------------
 

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from sightplan_arm.gate import Gate
     from sightplan_arm.kinematics import Kinematics
 
-GRASP, FOLLOW, PUT_BACK = 'grasp', 'follow', 'put_back'
+GRASP, FOLLOW, PUT_BACK, CLEAR_VIEW = 'grasp', 'follow', 'put_back', 'clear_view'
 
 _Planned = TypeVar('_Planned')
 
@@ -237,13 +237,48 @@ class PointingSkills(ArmUse):
         """
         return self._execute(PUT_BACK, '', self._put_back)
 
+    def clear_view(self) -> SkillResult:
+        """Move the arm out of the camera's view, so that a picture shows the whole table.
+
+        Returns:
+            EXECUTED; ``occupied``: the hand is not empty, and nothing moved.
+
+        Raises:
+            ArmStoppedError: the gate refused or broke off a motion.
+            WorldError: the arm broke down.
+        """
+        def clear(_: Action, watch: Stopwatch) -> tuple[str, str]:
+            self._begin(watch)
+            return causes.DONE, ''
+        return self._execute(CLEAR_VIEW, '', clear)
+
+    def refuse(self, label: str, why: str) -> SkillResult:
+        """Report that what is to be grasped was not found, as far as the asker knows.
+
+        Args:
+            label: what it is called, for people.
+            why: in words.
+
+        Returns:
+            EXECUTED: nothing moved, ``not_found``; ``occupied``: the hand is not empty.
+
+        Raises:
+            ArmStoppedError: the arm holds or was stopped.
+            WorldError: there are no joint states.
+        """
+        def not_found(_: Action, __: Stopwatch) -> tuple[str, str]:
+            self._check_hand()
+            raise Refused(causes.NOT_FOUND, why)
+        return self._execute(GRASP, label, not_found)
+
     # --- one action ---------------------------------------------------------------------------
 
     def _execute(self, name: str, label: str,
                  carry_out: Callable[[Action, Stopwatch], tuple[str, str]]) -> SkillResult:
         action = Action(name, (_as_name(label),))
-        _, message = self._reported(action, lambda watch: carry_out(action, watch))
-        return SkillResult(Feedback(FeedbackStatus.EXECUTED, message), self.reports[-1])
+        cause, message = self._reported(action, lambda watch: carry_out(action, watch))
+        status = (FeedbackStatus.WITHHELD if cause == causes.DRY_RUN else FeedbackStatus.EXECUTED)
+        return SkillResult(Feedback(status, message), self.reports[-1])
 
     def _grasp(self, where: Region | Mask, part: bool, action: Action,
                watch: Stopwatch) -> tuple[str, str]:
@@ -364,14 +399,18 @@ class PointingSkills(ArmUse):
     def _begin(self, watch: Stopwatch) -> int:
         """Check that the hand is empty, and park; returns the gate's epoch."""
         epoch = self._gate.epoch
+        self._check_hand()
+        self._park(watch)
+        return epoch
+
+    def _check_hand(self) -> None:
+        """Raise Refused if the hand is not empty."""
         if self.held is not None:
             raise Refused(causes.OCCUPIED, HAND_FULL)
         try:
             self._check_fingers(_SOMETHING_M)
         except WorldError as error:
             raise Refused(causes.OCCUPIED, str(error)) from error
-        self._park(watch)
-        return epoch
 
     def _see(self) -> Surface:
         return see_surface(self._camera.observe(), self._robot.camera.pose,

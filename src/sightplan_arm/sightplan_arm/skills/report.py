@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from sightplan.model import Action, Feedback
+from sightplan.model import Action, Feedback, FeedbackStatus
 
 DONE = 'done'
 DRY_RUN = 'dry_run'
@@ -45,8 +45,9 @@ ended in an error. ``missed_grasp``, ``dropped``, ``misplaced``: what fingers an
 motion that went wrong (a finger that came upon something on its way down is a missed grasp);
 ``disturbed``: the block is where it should be, something else is not where it was; ``stuck``: a
 drawer did not move as far as it should. The others say why nothing moved: ``unknown`` action or
-object; ``not_found``: the block is not seen; ``unclear``: what is seen cannot be, or something is
-there of which it is not known what or where it is; ``covered``, ``already_there``,
+object; ``not_found``: it is not seen, or whoever asks is not sure enough that it exists and is
+there; ``unclear``: what is seen cannot be, or something is there of which it is not known what or
+where it is; ``covered``, ``already_there``,
 ``column_full``, ``taken`` (the cell to which a piece should go), ``off_board``: no sense in what
 is seen; ``belief_mismatch``: the agent is sure of something else; ``no_room`` for the hand, or
 what it held came upon something on its way down, and is back in the air; ``unreachable``;
@@ -61,6 +62,13 @@ ILLEGAL = (UNKNOWN, COVERED, ALREADY_THERE, TAKEN, OFF_BOARD)
 Whatever else kept the robot from moving says nothing about the state of the world: the agent is
 told EXECUTED with the message, as of a motion that came to nothing, and finds out by looking.
 """
+
+
+def status_of(cause: str) -> FeedbackStatus:
+    """Return the status that the agent is told of an action, by the cause of the action's end."""
+    if cause == DRY_RUN:
+        return FeedbackStatus.WITHHELD
+    return FeedbackStatus.REJECTED if cause in ILLEGAL else FeedbackStatus.EXECUTED
 
 
 class Refused(Exception):

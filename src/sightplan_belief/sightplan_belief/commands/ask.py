@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import DONE, Result, add_command, print_table, read_options
 from sightplan.commands.shared_flags import backend_flag, domain_flag, settings_flag
-from sightplan.model import Answer, InputError, Question, user_path
+from sightplan.domains import read_objects
+from sightplan.model import Answer, InputError, Question, Verdict, user_path
 from sightplan.model.plugins import part
 from sightplan_belief.one_picture import PROMPT
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from sightplan_belief import Seen
 
 _FAINT = 0.01
+_VERDICTS = {Verdict.UNKNOWN: 'cannot tell'}
 
 _EXAMPLES = """\
 examples:
@@ -91,18 +93,24 @@ def _question(arguments: AskArguments, question: str) -> dict[str, Any]:
     for name in ('problem', 'objects', 'calibration', 'out'):
         if getattr(arguments, name) is not None:
             raise InputError(f'--{name} does not go with --question: leave it out')
-    model, answer = ask_freely(
+    model, answer, read_as = ask_freely(
         arguments.picture, question, domain=arguments.domain or '',
         backend=arguments.backend, backend_options=_options(arguments))
-    print(answer.text + ('' if answer.p_yes is None else f' (P(yes) {answer.p_yes_text()})'))
+    if answer.verdict is Verdict.UNKNOWN:
+        print('cannot tell' + (f': {answer.reason}' if answer.reason else ''))
+    else:
+        print(answer.text + ('' if answer.p_yes is None else f' (P(yes) {answer.p_yes_text()})'))
+    if read_as and read_as != question.strip():
+        print(f'The question was read as: {read_as}')
     return {'picture': arguments.picture, 'model': model, 'question': question,
-            **_answer(answer)}
+            **({'read_as': read_as} if read_as else {}), **_answer(answer)}
 
 
 def _scene(arguments: AskArguments) -> dict[str, Any]:
     from sightplan_belief import ask
     drawing = None if arguments.out is None else part('picture', 'sightplan_report')
-    seen = ask(arguments.picture, arguments.domain, objects=_objects(arguments.objects),
+    objects = () if arguments.objects is None else arguments.objects.split(',')
+    seen = ask(arguments.picture, arguments.domain, objects=read_objects(objects, '--objects'),
                problem=arguments.problem, backend=arguments.backend,
                backend_options=_options(arguments), calibration=arguments.calibration,
                prompt=arguments.prompt)
@@ -121,29 +129,17 @@ def _scene(arguments: AskArguments) -> dict[str, Any]:
     return as_json(arguments.picture, seen)
 
 
-def _objects(text: str | None) -> dict[str, str]:
-    """Objects and their types, from ``red:block,c1:column``."""
-    found: dict[str, str] = {}
-    for pair in (text or '').split(',') if text is not None else ():
-        name, colon, kind = (part.strip().lower() for part in pair.partition(':'))
-        if not (name and colon and kind):
-            raise InputError(f'--objects: {pair!r} must have the form NAME:TYPE')
-        if name in found:
-            raise InputError(f'--objects: {name} is named twice; name it once')
-        found[name] = kind
-    return found
-
-
 def _answer(answer: Answer) -> dict[str, Any]:
     return {'answer': answer.verdict.value, 'text': answer.text, 'p_yes': answer.p_yes,
             'p_no': answer.p_no, 'p_unknown': answer.p_unknown,
-            **({'bounded': True} if answer.bounded else {})}
+            **({'bounded': True} if answer.bounded else {}),
+            **({'reason': answer.reason} if answer.reason else {})}
 
 
 def as_json(picture: str | Path, seen: Seen) -> dict[str, Any]:
     """All that was answered and is believed, as plain JSON data."""
     return {
-        'picture': str(picture), 'model': seen.model,
+        'picture': str(picture), 'model': seen.model, 'cannot_tell': seen.cannot_tell,
         'answers': [{'atom': str(question.atom), 'question': question.text, **_answer(answer),
                      'belief': seen.estimate.marginals[question.atom]}
                     for question, answer in zip(seen.questions, seen.answers, strict=True)],
@@ -152,10 +148,16 @@ def as_json(picture: str | Path, seen: Seen) -> dict[str, Any]:
 
 
 def show(seen: Seen, shown: Sequence[tuple[Question, Answer]]) -> None:
-    """Print answers and belief as a table; rows that are not shown are counted."""
+    """Print answers and belief as a table, or why nothing can be told of the picture.
+
+    Rows that are not shown are counted.
+    """
+    if seen.cannot_tell:
+        print(f'cannot tell: {seen.cannot_tell}')
+        return
     believed, marginals = seen.estimate.state, seen.estimate.marginals
     print_table(('question', 'answer', 'P(yes)', 'belief'), [
-        (question.text, answer.verdict.value, answer.p_yes_text(),
+        (question.text, _VERDICTS.get(answer.verdict, answer.verdict.value), answer.p_yes_text(),
          f'{marginals[question.atom]:.3f}') for question, answer in shown], seen.model,
         bold={n for n, (question, _) in enumerate(shown) if question.atom in believed})
     if len(shown) < len(seen.questions):

@@ -39,10 +39,11 @@ examples:
 
 Unit coordinates: x from 0 at the left edge of the picture to 1 at the right one, y from 0 at the
 top to 1 at the bottom. A model is asked to point several times, in other words and closer views,
-and whether a marked place is right, until the probability is as large as --accept, nothing more
-is to be learned, or --max-askings are used up. A place is sure if its probability is at least
---accept, a check confirmed that the target is there, and the model knows every word of it; the
-note says what is missing.
+whether a marked place is right, and whether there is such a thing, until the probability is as
+large as --accept, nothing more is to be learned, or --max-askings are used up. The probability
+is that the target exists and is at this place, or that it is not there. A place is sure if its
+probability is at least --accept, a check confirmed that the target is there, and the model knows
+every word of it; the note says what is missing.
 """
 
 
@@ -61,7 +62,9 @@ class LocateArguments:
     camera: str | None = option(None, 'intrinsics of the camera [pixels]', metavar='FX,FY,CX,CY')
     max_askings: int = option_like(PointerSettings, 'max_askings')
     accept: float = option_like(PointerSettings, 'accept', metavar='P')
-    no_checks: bool = option(False, 'do not ask whether a marked place is right')
+    no_checks: bool = option(False, 'do not ask whether a marked place is right, or whether '
+                             'there is such a thing')
+    prior_present: float = option_like(PointerSettings, 'prior_present', metavar='P')
     mark: str = option_like(PointerSettings, 'mark')
     out: str | None = option(None, 'write the picture with the places marked', metavar='PNG')
     record: str | None = option(None, 'write all queries and replies, for the backend replay',
@@ -95,7 +98,8 @@ def locate_things(arguments: LocateArguments) -> Result:
             image, arguments.targets, form=arguments.form, backend=arguments.backend,
             backend_options=options, depth=arguments.depth, camera=camera, start=start,
             max_askings=arguments.max_askings, accept=arguments.accept,
-            checks=not arguments.no_checks, mark=arguments.mark, record=arguments.record,
+            checks=not arguments.no_checks, mark=arguments.mark,
+            prior_present=arguments.prior_present, record=arguments.record,
             progress=bar.update)
     if arguments.out is not None:
         _draw(arguments.out, image, found)
@@ -146,13 +150,16 @@ def show(found: Sequence[Found], size: tuple[int, int]) -> None:
                 f'{number} {thing.target.text}',
                 ' '.join(f'{x},{y}' for x, y in region.pixels(*size)),
                 ' '.join(f'{x:.3f},{y:.3f}' for x, y in region.points),
+                str(thing.whereabouts) if region is places[0] else '',
                 _chance(thing.probability if region is places[0] else region.probability),
                 ('yes' if thing.sure else 'no') if region is places[0] else '',
                 thing.doubt if region is places[0] else ''))
         if not places:
-            rows.append((f'{number} {thing.target.text}', '-', '-', _chance(thing.probability),
+            rows.append((f'{number} {thing.target.text}', '-', '-', str(thing.whereabouts),
+                         _chance(thing.probability),
                          'yes' if thing.sure else 'no', thing.missing))
-    print_table(('target', 'pixels', 'unit', 'probability', 'sure', 'note'), rows, found[0].model)
+    print_table(('target', 'pixels', 'unit', 'answer', 'probability', 'sure', 'note'), rows,
+                found[0].model)
 
 
 def as_json(picture: str, size: tuple[int, int], found: Sequence[Found]) -> dict[str, Any]:
@@ -163,7 +170,8 @@ def as_json(picture: str, size: tuple[int, int], found: Sequence[Found]) -> dict
             'target': thing.target.text, 'form': str(thing.target.form),
             'regions': [{**region.to_json(), 'pixels': [list(p) for p in region.pixels(*size)]}
                         for region in thing.regions],
-            'probability': thing.probability, 'sure': thing.sure, 'doubt': thing.doubt,
-            'unread': thing.unread, 'unknown': list(thing.unknown),
+            'answer': str(thing.whereabouts), 'reason': thing.reason,
+            'present': thing.present, 'probability': thing.probability, 'sure': thing.sure,
+            'doubt': thing.doubt, 'unread': thing.unread, 'unknown': list(thing.unknown),
             'text': thing.text, 'askings': thing.askings, 'checks': thing.checks}
             for thing in found]}

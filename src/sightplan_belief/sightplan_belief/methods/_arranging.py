@@ -106,12 +106,12 @@ class Arranging:
     # --- reading --------------------------------------------------------------------------------
 
     def read_goal(self, context: WorldContext) -> None:
-        """Read the picture of the goal."""
+        """Read the picture of the goal, in as many views as it takes; a description once."""
         self._goal = self._belief()
         seen = context.goal_observation()
         for number in range(self._settings.goal_looks):
             self._read(context, self._goal, view(seen, number), AskPurpose.PICTURED_GOAL)
-            if self._goal.best(1)[0][1] >= self._settings.settle:
+            if seen.described or self._goal.best(1)[0][1] >= self._settings.settle:
                 return
 
     def _expect_goal(self, context: WorldContext) -> None:
@@ -122,7 +122,7 @@ class Arranging:
 
     def look(self, context: WorldContext, purpose: AskPurpose, action: Action | None = None,
              ) -> None:
-        """Read the state, in as many views as it takes."""
+        """Read the state, in as many views as it takes; a description, which has none, once."""
         if not self._settings.memory:
             self._state = self._belief()
         if not self._state.read:
@@ -131,7 +131,7 @@ class Arranging:
             seen = view(context.observe(), self._views)
             self._views += 1
             self._read(context, self._state, seen, purpose, action)
-            if self._state.best(1)[0][1] >= self._settings.settle:
+            if seen.described or self._state.best(1)[0][1] >= self._settings.settle:
                 break
         context.believe(self._structure.state(self._state.best(1)[0][0]),
                         self._state.marginals())

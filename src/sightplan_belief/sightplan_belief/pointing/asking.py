@@ -11,10 +11,11 @@ Example::
     pointer.learn(found, right=lifted_the_right_thing)
 
 Each asking has a number, and so words of its own; askings show the whole picture and closer views
-in turn. Nothing is sure on the strength of votes alone: a check, or what the model itself tells of
-the kind of thing that is there, must confirm the place, and the model must know every word of the
-target. A model that answers from ground truth (``Traits.truth``) is always shown the whole
-picture, because that is what its truth is about.
+in turn. Existence is believed, not assumed: the target may be nowhere, and a model that answers
+yes/no questions is also asked whether there is such a thing. Nothing is sure on the strength of
+votes alone: a check, or what the model itself tells of the existence of such a thing, must confirm
+the place, and the model must know every word of the target. A model that answers from ground truth
+(``Traits.truth``) is always shown the whole picture, because that is what its truth is about.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ from sightplan.model import (
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Model, ask_one, can_ask, traits_of
 from sightplan.model.region import Mask
+from sightplan.model.whereabouts import UNLIKE, Whereabouts, is_foreign
 from sightplan.model.yes_no_text import rates_answer
-from sightplan.queries import Answer, Locate, LocateReply
+from sightplan.queries import Answer, Exists, Locate, LocateReply
 from sightplan.queries import Check as CheckQuery
-from sightplan_belief.pointing.choosing import POINT, Asking, next_asking
+from sightplan_belief.pointing.choosing import EXISTS, POINT, Asking, next_asking
 from sightplan_belief.pointing.depth_pieces import Camera
 from sightplan_belief.pointing.pieces import Pieces, propose_pieces
 from sightplan_belief.pointing.places import Places
@@ -53,15 +55,17 @@ _MOST_UNREAD = 2
 """Number of unreadable replies in a row after which a question is not asked again."""
 _MOST_CHECKS = 2
 """Number of times that one place is checked."""
-_CHECKED = 0.5
-"""Smallest mean probability of "yes" at which checks confirm a place."""
-_NAMED = 0.7
-"""Smallest mean probability of replies that the words name what is there. Of 90 things on 30
-held-out tables that were .95 probable 80 pass it, and 4 of 12 that are not there (chosen among
-.5 to .9; ``docs/locate.md`` has the results on others)."""
+_MOST_EXISTENCE = 3
+"""Number of times that the model is asked whether there is such a thing."""
+_CONFIRMED = 0.5
+"""Smallest mean probability of "yes" at which answers confirm a place. What a model tells by
+itself about existence, at even odds, must be larger, too."""
+
+_EVEN = 0.5
+"""Probability of absence from which the answer may be that the target is not there."""
 
 CANNOT_TELL = 'cannot tell: '
-"""Begins the doubt about a target without a place where the model does not know its words."""
+"""Begins the doubt about a target without a place where it cannot be told whether it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +91,20 @@ class Located:
         target: what was looked for.
         regions: in unit coordinates, the best first; none: it is not there, or nothing that was
             said could be read (``unread``).
-        probability: that the right piece or spot was chosen; that the target is not there, if
-            there are no regions. It says nothing about which part of a piece is meant. 0 if
-            ``unread``.
+        probability: that the target exists and is at the piece or spot that was chosen; that it
+            is not there, if there are no regions. It says nothing about which part of a piece is
+            meant. 0 if ``unread``.
         sure: whether that is as much as was to be accepted, a check confirmed the place, if there
             is one, and the model knows every word of the target.
         abstained: whether it is so little that one had better do nothing.
         place: index of the piece or spot (from the number of pieces), or ABSENT; None if
             ``unread``, or if the model only said that it does not know the words.
         mask: (H, W) bool, the piece; None if it is none of the pieces.
-        belief: about all places.
+        belief: about all places, and about the target's being in the picture at all.
         asked: all askings, in order.
         unread: why nothing can be said; '' if something can.
         doubt: why it is not sure, in words; '' if it is, or if ``unread``. It begins with
-            ``CANNOT_TELL`` where there are no regions because the model does not know the words.
+            ``CANNOT_TELL`` where there are no regions, and it cannot be told whether it is there.
         unknown: words of the target that the model does not know.
     """
 
@@ -118,13 +122,23 @@ class Located:
     unknown: tuple[str, ...] = ()
 
     @property
+    def whereabouts(self) -> Whereabouts:
+        """Answer: here, not here, or that it cannot be told."""
+        return whereabouts_of(self.regions, self.unread, self.unknown, self.doubt)
+
+    @property
+    def present(self) -> float | None:
+        """Probability that the target is in the picture, wherever; None where nothing is known."""
+        return self.belief.present if self.belief.answers.any else None
+
+    @property
     def askings(self) -> int:
         """Number of times that the model was asked to point."""
         return sum(not asked.asking.is_check for asked in self.asked)
 
     @property
     def checks(self) -> int:
-        """Number of times that the model was asked whether a place is right."""
+        """Number of times that the model was asked whether a place is right, or it exists."""
         return sum(asked.asking.is_check for asked in self.asked)
 
     def to_reply(self) -> LocateReply:
@@ -182,7 +196,8 @@ class Pointer:
         dialogue = _Dialogue(self._model, query, pieces, self._settings)
         trace = query.target.form is Form.TRACE
         left = 1 if trace else self._settings.max_askings
-        belief = believe(dialogue.answers, self.reliability)
+        present = self._settings.prior_present
+        belief = believe(dialogue.answers, self.reliability, present)
         while left:
             asking = self._next(dialogue, belief, left)
             if asking is None:
@@ -200,7 +215,7 @@ class Pointer:
                              len(dialogue.asked), query.target.text, error)
                 break
             left -= 1
-            belief = believe(dialogue.answers, self.reliability)
+            belief = believe(dialogue.answers, self.reliability, present)
         return dialogue.located(belief)
 
     def _next(self, dialogue: _Dialogue, belief: Belief, left: int) -> Asking | None:
@@ -217,8 +232,9 @@ class Pointer:
         if not dialogue.answered or belief.probability < self._settings.accept:
             return next_asking(belief, options, left)
         confirming = Asking(belief.best)
-        wanted = belief.best != ABSENT and not dialogue.confirmed(belief.best)
-        return confirming if wanted and confirming in options else None
+        if belief.best == ABSENT or dialogue.confirmed(belief.best):
+            return None
+        return next((asking for asking in (confirming, EXISTS) if asking in options), None)
 
     def learn(self, located: Located, right: bool | None = None) -> None:
         """Learn from a target how reliable the model is; call it once for each target.
@@ -229,7 +245,7 @@ class Pointer:
                 so that only answers that agree or not teach something.
         """
         chosen = () if located.place is None else (located.place,)
-        belief = believe(located.belief.answers, self.reliability)
+        belief = believe(located.belief.answers, self.reliability, self._settings.prior_present)
         truth = chosen[0] if right and chosen else None
         self.reliability = belief.learned(truth, chosen if right is False else ())
 
@@ -241,10 +257,10 @@ class _Dialogue:
                  settings: PointerSettings) -> None:
         self.answers = Answers(pieces.count)
         self.asked: list[Asked] = []
-        self._named: list[float] = []
         self._unknown: tuple[str, ...] = ()
         self._model = model
         self._checks = settings.checks and can_ask(model, CheckQuery)
+        self._existence = settings.checks and can_ask(model, Exists)
         self._query = query
         self._settings = settings
         self._places = Places(pieces)
@@ -255,14 +271,25 @@ class _Dialogue:
 
     @property
     def cannot_tell(self) -> bool:
-        """Whether the last reply names unknown words, and no place."""
+        """Whether the picture is foreign, or the last reply names unknown words, and no place."""
+        if self.foreign:
+            return True
         last = self.asked[-1].reply if self.asked else None
         return isinstance(last, LocateReply) and bool(last.unknown) and not last.regions
 
     @property
+    def foreign(self) -> bool:
+        """Whether the picture is none of the kind that the model was made for.
+
+        The first reply tells, which is about the whole picture.
+        """
+        first = self.asked[0].reply if self.asked else None
+        return isinstance(first, LocateReply) and is_foreign(first.foreign)
+
+    @property
     def answered(self) -> bool:
         """Whether there is any evidence."""
-        return bool(self.answers.votes or self.answers.checks)
+        return self.answers.any
 
     def options(self) -> list[Asking]:
         """Askings that are possible next."""
@@ -270,18 +297,22 @@ class _Dialogue:
         if self._checks:
             wanted += [Asking(place) for place in range(self.answers.places)
                        if self._number(Asking(place)) < _MOST_CHECKS]
+        if self._existence and self._number(EXISTS) < _MOST_EXISTENCE:
+            wanted.append(EXISTS)
         return [asking for asking in wanted if self._is_readable(asking)]
 
     def confirmed(self, place: int) -> bool:
         """Whether it was confirmed that a place is right.
 
-        Its checks say "yes" rather than "no"; without any, the model tells, apart from pointing,
-        that the words name what it points at.
+        Its checks say "yes" rather than "no"; without any, the answers on existence do; without
+        these, the model tells, apart from pointing, that such a thing exists.
         """
-        checks = [check.yes for check in self.answers.checks if check.place == place]
-        if checks:
-            return sum(checks) / len(checks) > _CHECKED
-        return are_named(self._named)
+        said = ([check.yes for check in self.answers.checks if check.place == place]
+                or self.answers.existence)
+        if said:
+            return sum(said) / len(said) > _CONFIRMED
+        told = self.answers.told_existence
+        return told is not None and told > _CONFIRMED
 
     def ask(self, asking: Asking, left_s: float | None) -> None:
         """Ask the model, and keep its reply.
@@ -291,16 +322,21 @@ class _Dialogue:
         """
         if left_s is not None and left_s <= 0:
             raise DeadlineError('the time limit has passed')
-        self.asked.append(self._ask_where(left_s) if asking.place is None
-                          else self._ask_whether(asking.place, left_s))
+        if asking.exists:
+            asked = self._ask_existence(left_s)
+        elif asking.place is None:
+            asked = self._ask_where(left_s)
+        else:
+            asked = self._ask_whether(asking.place, left_s)
+        self.asked.append(asked)
 
     def located(self, belief: Belief) -> Located:
         """Make the result of the dialogue from the belief."""
         target, settings = self._query.target, self._settings
         if not self.answered and self.cannot_tell:
             return Located(target, (), 0.0, False, True, None, None, belief, tuple(self.asked),
-                           doubt=doubt_of(None, settings.accept, self._unknown, True, absent=True),
-                           unknown=self._unknown)
+                           doubt=doubt_of(None, settings.accept, self._unknown, True, absent=True,
+                                          foreign=self.foreign), unknown=self._unknown)
         if not self.answered:
             unread = next((asked.unread for asked in self.asked if asked.unread), 'nothing asked')
             return Located(target, (), 0.0, False, True, None, None, belief, tuple(self.asked),
@@ -322,11 +358,11 @@ class _Dialogue:
         window = self._windows[number % len(self._windows)]
         query = dataclasses.replace(self._query, attempt=self._query.attempt + number)
         reply = window.reply(ask_one(self._model, window.query(query), left_s))
-        vote = self._places.vote(reply, query.target.form)
+        vote = (None if not number and is_foreign(reply.foreign)
+                else self._places.vote(reply, query.target.form))
         self._unknown = tuple(dict.fromkeys((*self._unknown, *reply.unknown)))
         if vote is not None:
             self.answers = self.answers.voted(vote)
-            self._named += [] if reply.named is None else [reply.named]
         return Asked(POINT, reply, reply.unread)
 
     def _ask_whether(self, place: int, left_s: float | None) -> Asked:
@@ -342,6 +378,16 @@ class _Dialogue:
         self.answers = self.answers.checked(Check(place, yes))
         return Asked(asking, reply)
 
+    def _ask_existence(self, left_s: float | None) -> Asked:
+        query = self._query
+        reply = ask_one(self._model, Exists(query.image, query.target,
+                                            query.attempt + self._number(EXISTS)), left_s)
+        yes = probability_of_yes(reply)
+        if yes is None:
+            return Asked(EXISTS, reply, f'{reply.text!r} is neither yes nor no')
+        self.answers = self.answers.asked_existence(yes)
+        return Asked(EXISTS, reply)
+
     def _number(self, asking: Asking) -> int:
         """Number of times that this was asked already."""
         return sum(asked.asking == asking for asked in self.asked)
@@ -352,17 +398,23 @@ class _Dialogue:
         return len(last) < _MOST_UNREAD or not all(asked.unread for asked in last)
 
 
-def are_named(said: Sequence[float]) -> bool:
-    """Whether replies state with enough confidence that the words name what is pointed at.
+def whereabouts_of(regions: Sequence[Region], unread: str, unknown: Sequence[str],
+                   doubt: str) -> Whereabouts:
+    """Answer about a target: here, not here, or that it cannot be told.
 
     Args:
-        said: ``LocateReply.named`` of each reply that has it; none: it does not tell.
+        regions: where it is; none: nowhere.
+        unread: why nothing that the model said can be used; '' if something can.
+        unknown: words of the target that the model does not know.
+        doubt: why it is not sure, see ``doubt_of``.
     """
-    return bool(said) and sum(said) / len(said) > _NAMED
+    if unread or unknown or doubt.startswith(CANNOT_TELL):
+        return Whereabouts.CANNOT_TELL
+    return Whereabouts.HERE if regions else Whereabouts.NOT_HERE
 
 
 def doubt_of(chance: float | None, accept: float, unknown: Sequence[str], confirmed: bool, *,
-             absent: bool = False) -> str:
+             absent: bool = False, foreign: bool = False) -> str:
     """Explain in words why a place is not sure; '' if it is.
 
     Args:
@@ -370,14 +422,21 @@ def doubt_of(chance: float | None, accept: float, unknown: Sequence[str], confir
         accept: from which probability on it may be sure.
         unknown: words of the target that the model does not know.
         confirmed: whether a check confirmed that the target is there.
-        absent: whether there is no place. Where words are unknown, nobody can tell then.
+        absent: whether there is no place. Where words are unknown, or it is likelier there than
+            not, nobody can tell then.
+        foreign: whether the picture is none of the kind that the model was made for: nobody can
+            tell anything about it.
     """
+    if foreign:
+        return f'{CANNOT_TELL}{UNLIKE}'
     doubts = []
     if unknown:
         words = ', '.join(map(repr, unknown)) if any(unknown) else 'a target without words'
         doubts.append(f'the model does not know {words}')
         if absent:
             return f'{CANNOT_TELL}{doubts[0]}'
+    if absent and chance is not None and chance < _EVEN:
+        return f'{CANNOT_TELL}it is likelier there than not, but no place is known'
     if chance is None:
         doubts.append('the model offers no probability')
     elif chance < accept:
@@ -393,10 +452,10 @@ def probability_of_yes(reply: Answer) -> float | None:
     A model's probabilities count where it gives them, else its words do.
 
     Returns:
-        None: neither yes nor no.
+        None: neither yes nor no, or that it cannot be told.
     """
     verdict = reply.verdict
-    if not rates_answer(reply.text, verdict):
+    if verdict is Verdict.UNKNOWN or not rates_answer(reply.text, verdict):
         return None
     if reply.p_yes is not None and reply.p_no is not None and reply.p_yes + reply.p_no > 0:
         return reply.p_yes / (reply.p_yes + reply.p_no)
@@ -405,5 +464,5 @@ def probability_of_yes(reply: Answer) -> float | None:
     return None
 
 
-__all__ = ['ABSENT', 'CANNOT_TELL', 'Asked', 'Located', 'Pointer', 'PointerSettings', 'are_named',
-           'doubt_of', 'probability_of_yes']
+__all__ = ['ABSENT', 'CANNOT_TELL', 'Asked', 'Located', 'Pointer', 'PointerSettings', 'doubt_of',
+           'whereabouts_of', 'probability_of_yes']

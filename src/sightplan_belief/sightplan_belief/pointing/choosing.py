@@ -1,4 +1,4 @@
-"""Choice of the next asking: point once more, or check whether a place is right.
+"""Choice of the next asking: point once more, check a place, or ask whether it is there at all.
 
 What an asking is worth is the information that its answer is expected to give about where the
 target is, and by how much it is expected to raise the probability of the best place. The fewer
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sightplan_belief.pointing.reliability import Floats
-from sightplan_belief.pointing.votes import ELSEWHERE, Belief, check_chance, weights_of
+from sightplan_belief.pointing.votes import ABSENT, ELSEWHERE, Belief, check_chance, weights_of
 
 _LEAST_INFORMATION = 1e-3
 """Smallest expected information of an asking that is worth it [nats]."""
@@ -27,17 +27,20 @@ class Asking:
 
     Attributes:
         place: index of the place that is to be checked; None: ask where the target is.
+        exists: whether it is asked if there is such a thing, wherever.
     """
 
     place: int | None = None
+    exists: bool = False
 
     @property
     def is_check(self) -> bool:
-        """Whether this asks yes or no about a place."""
-        return self.place is not None
+        """Whether the answer is yes or no."""
+        return self.exists or self.place is not None
 
 
 POINT = Asking()
+EXISTS = Asking(exists=True)
 
 
 def next_asking(belief: Belief, askings: Iterable[Asking], left: int) -> Asking | None:
@@ -66,24 +69,46 @@ def next_asking(belief: Belief, askings: Iterable[Asking], left: int) -> Asking 
 def outcome_chances(belief: Belief, asking: Asking) -> Floats:
     """Probabilities (N, answers) of each answer, by truth, given all answers so far.
 
-    Answers to "where?" are in the order of the hypotheses; answers to a check are yes and no.
+    Answers to "where?" are in the order of the hypotheses; answers to all else are yes and no.
     """
+    if asking.exists:
+        return _existence_chances(belief)
     return (_point_chances(belief) if asking.place is None
             else _check_chances(belief, asking.place))
 
 
 def _point_chances(belief: Belief) -> Floats:
     rates, cells, emission = belief.reliability.pointer, belief.pointer_cells, belief.emission
-    votes = belief.answers.votes
+    votes, count = belief.answers.votes, belief.answers.places + 2
     afresh = 1 - rates.repeat if votes else np.ones_like(rates.repeat)
-    hit = cells @ (afresh * rates.hit)
-    confused = (cells @ (afresh * (1 - rates.hit) * rates.confusable)) * (1 - emission.no_piece)
-    other = cells @ (afresh * (1 - rates.hit)) - confused
-    chances = (hit[:, None] * emission.hit + confused[:, None] * emission.piece
+    hit, miss = afresh * rates.hit, afresh * (1 - rates.hit)
+    silent, wrong = miss * rates.silent, miss * (1 - rates.silent)
+    confused = (cells @ (wrong * rates.confusable)) * (1 - emission.no_piece)
+    other = cells @ wrong - confused
+    chances = ((cells @ hit)[:, None] * np.eye(count) + confused[:, None] * emission.piece
                + other[:, None] * emission.other)
+    chances[:, ABSENT] += cells @ silent
+    alarmed = belief.reliability.alarm.false_alarm @ belief.alarm_cells
+    alarm, new = float(alarmed @ afresh), float(belief.alarm_cells.sum(axis=0) @ afresh)
+    at_piece = float(alarmed @ (afresh * rates.confusable)) * (1 - emission.no_piece[ABSENT])
+    chances[ABSENT] = (at_piece * emission.piece[ABSENT]
+                       + (alarm - at_piece) * emission.other[ABSENT])
+    chances[ABSENT, ABSENT] = new - alarm
     if votes:
         chances += np.outer(cells @ rates.repeat, weights_of(votes[-1], belief.answers.places))
     return chances
+
+
+def _existence_chances(belief: Belief) -> Floats:
+    rates, said = belief.reliability.existence, belief.answers.existence
+    before = said[-1] if said else None
+    there, not_there = (float(cells @ check_chance(rate, 1.0, before, rates.repeat))
+                        for cells, rate in zip(belief.existence_cells,
+                                               (rates.yes_right, 1 - rates.no_wrong),
+                                               strict=True))
+    yes = np.full(belief.answers.places + 2, there)
+    yes[ABSENT] = not_there
+    return np.stack([yes, 1 - yes], axis=1)
 
 
 def _check_chances(belief: Belief, place: int) -> Floats:
@@ -107,4 +132,5 @@ def _information(probabilities: Floats, chances: Floats) -> float:
 def _gain(belief: Belief, chances: Floats) -> float:
     """Expected gain of the best place's probability by an answer."""
     joint = np.delete(belief.probabilities[:, None] * chances, ELSEWHERE, axis=0)
-    return float(joint.max(axis=0).sum() - belief.probability)
+    now = np.delete(belief.probabilities, ELSEWHERE).max()
+    return float(joint.max(axis=0).sum() - now)

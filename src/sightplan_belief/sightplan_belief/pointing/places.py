@@ -18,6 +18,9 @@ from sightplan_belief.pointing.votes import ABSENT, SPOTS, Vote
 SPOT_RADIUS = 0.5 / math.sqrt(SPOTS)
 """Points no farther from the first one of a spot belong to it, as a fraction of the edges."""
 
+UNTOLD = 0.5
+"""What a model tells about the existence of something whose words it does not know."""
+
 
 class Places:
     """Places in one picture that were pointed at for one target.
@@ -49,7 +52,7 @@ class Places:
         if reply.unread or (reply.unknown and not reply.regions):
             return None
         if not reply.regions:
-            return Vote.at(ABSENT, reply.probability)
+            return Vote.at(ABSENT, reply.probability, reply.exists)
         counted = reply.regions if form is Form.POINTS else reply.regions[:1]
         on: dict[int, float] = {}
         for region in counted:
@@ -58,7 +61,7 @@ class Places:
             for place, weight in weights.items():
                 on[place] = on.get(place, 0.0) + weight / len(counted)
         self._replies.append((max(on, key=on.__getitem__), reply))
-        return Vote(on, reply.probability)
+        return Vote(on, reply.probability, UNTOLD if reply.unknown else reply.exists)
 
     def regions(self, place: int, form: Form) -> tuple[Region, ...]:
         """Regions of a place, in the form that was asked for.

@@ -9,6 +9,11 @@ alike about right and about wrong places.
 
 Where nobody tells what was right, how often a model says "yes" to a wrong place is what answers
 tell least about, because asking ends when they agree. Outcomes or labelled targets settle it.
+
+How often a model points at something although the target is not there (a false alarm), and how
+often it says "not there" although it is, Point-It-Out does not measure: it asks only for what is
+there. So false alarms are taken to be anything from rare to the rule, and of misses on targets
+that are there a few hundredths to a third are "not there".
 """
 
 from __future__ import annotations
@@ -43,8 +48,14 @@ _PSEUDO_ASKINGS = 10.0
 _LEAST_WEIGHT = 1e-6
 """Weight relative to the largest below which rates are dropped."""
 
+_SILENT = np.array([0.02, 0.1, 0.3])
+"""Probabilities, all the same beforehand, that a miss on a target that is there is "not there"."""
+_FALSE_ALARM = np.array([0.05, 0.15, 0.3, 0.45, 0.6, 0.8, 0.95])
+"""Rates of false alarms, all as likely beforehand."""
+
 _PLACES = np.array([48.0, 1.5, 0.5])
-"""Prior counts: 96 of 100 targets are pieces, 3 were missed, 1 is absent."""
+"""Prior counts: 96 of 100 targets are pieces, 3 were missed, 1 is absent. The last one counts
+only where no prior of being there is given (``believe``)."""
 
 _HIT = np.linspace(0.025, 0.975, 20)
 _REPEAT = np.linspace(0.0, 0.95, 20)
@@ -63,43 +74,75 @@ class PointerRates:
         hit: (C,) probability that a place is on what was asked for.
         repeat: (C,) probability that an asking gets the answer of the asking before it, whatever
             that was; else the answer is drawn afresh.
-        confusable: (C,) probability that a miss is on another piece.
-        weight: (C,) probability of these three, in sum 1.
+        confusable: (C,) probability that a wrong place is another piece.
+        silent: (C,) probability that a miss on a target that is there is no place, but the reply
+            that it is not there.
+        weight: (C,) probability of these four, in sum 1.
     """
 
     hit: Floats
     repeat: Floats
     confusable: Floats
+    silent: Floats
     weight: Floats
 
     @classmethod
     def default(cls) -> Self:
         """Rates of an unknown model: it is taken to be like the published ones."""
-        hit, repeat, confusable = _grid(_HIT, _REPEAT, _CONFUSABLE)
+        hit, repeat, confusable, silent = _grid(_HIT, _REPEAT, _CONFUSABLE, _SILENT)
         rates = np.array(list(PUBLISHED.values()))[:, None]
         densities = hit ** (_PSEUDO_ASKINGS * rates) * (1 - hit) ** (_PSEUDO_ASKINGS * (1 - rates))
         weight = (densities / densities.sum(axis=1, keepdims=True)).mean(axis=0)
-        return cls(hit, repeat, confusable, weight)
+        return cls(hit, repeat, confusable, silent, weight / weight.sum())
 
     @classmethod
-    def known(cls, hit: float, repeat: float, confusable: float = 0.5) -> Self:
+    def known(cls, hit: float, repeat: float, confusable: float = 0.5,
+              silent: float = 0.1) -> Self:
         """The rates of a model that are beyond doubt."""
-        return cls(*(np.array([value]) for value in (hit, repeat, confusable, 1.0)))
+        return cls(*(np.array([value]) for value in (hit, repeat, confusable, silent, 1.0)))
 
     def means(self) -> dict[str, float]:
         """Expected value of each rate."""
-        return {name: float(self.weight @ getattr(self, name))
-                for name in ('hit', 'repeat', 'confusable')}
+        return _means(self)
+
+
+@dataclass(frozen=True, eq=False)
+class AlarmRates:
+    """Rates of pointing at something although the target is not there, with their weights.
+
+    Attributes:
+        false_alarm: (C,) probability that a model points at something all the same.
+        weight: (C,) probability of this rate, in sum 1.
+    """
+
+    false_alarm: Floats
+    weight: Floats
+
+    @classmethod
+    def default(cls) -> Self:
+        """Rates of an unknown model: anything from rare to the rule."""
+        return cls(_FALSE_ALARM.copy(), np.full(len(_FALSE_ALARM), 1 / len(_FALSE_ALARM)))
+
+    @classmethod
+    def known(cls, false_alarm: float) -> Self:
+        """A rate that is beyond doubt."""
+        return cls(np.array([false_alarm]), np.array([1.0]))
+
+    def means(self) -> dict[str, float]:
+        """Expected value of the rate."""
+        return _means(self)
 
 
 @dataclass(frozen=True, eq=False)
 class CheckerRates:
-    """Rates of a model's answers on whether a marked place is right, with their weights.
+    """Rates of a model's yes/no answers, with their weights.
+
+    They are about a marked place (is it right?), or about existence (is there such a thing?).
 
     Attributes:
-        yes_right: (C,) probability of "yes" about the right place.
-        no_wrong: (C,) probability of "no" about a wrong place.
-        repeat: (C,) probability that it answers as at the last time about the same place.
+        yes_right: (C,) probability of "yes" about the right place, or about a thing that is there.
+        no_wrong: (C,) probability of "no" about a wrong place, or about a thing that is not there.
+        repeat: (C,) probability that it answers as at the last time about the same.
         weight: (C,) probability of these three, in sum 1.
     """
 
@@ -124,8 +167,7 @@ class CheckerRates:
 
     def means(self) -> dict[str, float]:
         """Expected value of each rate."""
-        return {name: float(self.weight @ getattr(self, name))
-                for name in ('yes_right', 'no_wrong', 'repeat')}
+        return _means(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,43 +175,51 @@ class Reliability:
     """Reliability of a model, as far as it is known.
 
     Attributes:
-        pointer: of its pointing.
-        checker: of its checking.
+        pointer: of its pointing at what is there.
+        checker: of its checking of marked places.
         places: (3,) how many targets are taken to have been one of the pieces, elsewhere in the
             picture (a piece was missed), and not in the picture: a Dirichlet distribution.
+        existence: of its answers on whether there is such a thing.
+        alarm: of its pointing at what is not there.
     """
 
     pointer: PointerRates
     checker: CheckerRates
     places: Floats
+    existence: CheckerRates = dataclasses.field(default_factory=CheckerRates.default)
+    alarm: AlarmRates = dataclasses.field(default_factory=AlarmRates.default)
 
     @classmethod
     def default(cls) -> Self:
         """Reliability of a model before anything was learned."""
         return cls(PointerRates.default(), CheckerRates.default(), _PLACES.copy())
 
-    def after(self, pointer: Floats, checker: Floats, places: Floats) -> Self:
+    def after(self, pointer: Floats, checker: Floats, existence: Floats, alarm: Floats,
+              places: Floats) -> Self:
         """Update the reliability with one more target.
 
         Args:
             pointer: (C,) weights of the pointer's rates.
             checker: (D,) of the checker's.
+            existence: (E,) of the answers on existence.
+            alarm: (F,) of the rates of false alarms.
             places: (3,) probability of each kind of place.
         """
-        return dataclasses.replace(self, pointer=_likely(self.pointer, pointer),
-                                   checker=_likely(self.checker, checker),
-                                   places=self.places + places)
+        return dataclasses.replace(
+            self, pointer=_likely(self.pointer, pointer), checker=_likely(self.checker, checker),
+            existence=_likely(self.existence, existence), alarm=_likely(self.alarm, alarm),
+            places=self.places + places)
 
     def means(self) -> dict[str, dict[str, float]]:
         """Expected rates, for people."""
         piece, missed, absent = (self.places / self.places.sum()).tolist()
-        return {'pointer': self.pointer.means(), 'checker': self.checker.means(),
+        return {**{part: getattr(self, part).means() for part in _PARTS},
                 'places': {'piece': piece, 'missed': missed, 'absent': absent}}
 
     def to_json(self) -> dict[str, Any]:
         """The reliability as JSON data."""
-        return {'pointer': {name: getattr(self.pointer, name).tolist() for name in _POINTER},
-                'checker': {name: getattr(self.checker, name).tolist() for name in _CHECKER},
+        return {**{part: {field.name: getattr(getattr(self, part), field.name).tolist()
+                          for field in dataclasses.fields(kind)} for part, kind in _PARTS.items()},
                 'places': self.places.tolist()}
 
     @classmethod
@@ -187,13 +237,22 @@ class Reliability:
         if places.shape != (3,) or not bool(np.all((places > 0) & np.isfinite(places))):
             raise InputError('reliability: places needs three numbers above 0: of targets that '
                              'were pieces, missed and absent')
-        return cls(PointerRates(*_columns(data, 'pointer', _POINTER)),
-                   CheckerRates(*_columns(data, 'checker', _CHECKER)), places)
+        return cls(places=places, **{
+            part: kind(*_columns(data, part, tuple(field.name for field
+                                                   in dataclasses.fields(kind))))
+            for part, kind in _PARTS.items()})
 
 
-_Rates = TypeVar('_Rates', PointerRates, CheckerRates)
-_POINTER = ('hit', 'repeat', 'confusable', 'weight')
-_CHECKER = ('yes_right', 'no_wrong', 'repeat', 'weight')
+_Rates = TypeVar('_Rates', PointerRates, CheckerRates, AlarmRates)
+_PARTS: Mapping[str, Any] = {'pointer': PointerRates, 'checker': CheckerRates,
+                             'existence': CheckerRates, 'alarm': AlarmRates}
+"""Parts of a reliability that are weighted rates, and their classes."""
+
+
+def _means(rates: PointerRates | CheckerRates | AlarmRates) -> dict[str, float]:
+    """Expected value of each rate."""
+    return {field.name: float(rates.weight @ getattr(rates, field.name))
+            for field in dataclasses.fields(rates) if field.name != 'weight'}
 
 
 def _grid(*axes: Floats) -> list[Floats]:

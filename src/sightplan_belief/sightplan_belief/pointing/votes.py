@@ -7,16 +7,34 @@ all pieces are equally probable, and all spots. Without pieces, spots have their
 The spots that nobody has pointed at yet are taken together (``ELSEWHERE``), because answers so far
 tell nothing that sets them apart.
 
-**A fresh answer** o, if the truth is t, with the hit rate h and the confusable fraction c of
-misses::
+**Existence.** Before anything is asked, the target is in the picture with a probability that the
+situation tells (``believe``); absence is a hypothesis like any place.
 
-    p(o | t) = h                    o is t
-               (1 - h) c / n        o is one of the n pieces that are not t
-               (1 - h) (1 - c) / m  o is one of the m spots, or absence, that is not t
+**A fresh answer** o, if the target is at t, with the hit rate h, the confusable fraction c of
+wrong places, and the fraction g of misses that are silent::
+
+    p(o | t) = h                            o is t
+               (1 - h) g                    o is absence
+               (1 - h) (1 - g) c / n        o is one of the n pieces that are not t
+               (1 - h) (1 - g) (1 - c) / m  o is one of the m spots that are not t
+
+and if it is not in the picture, with the rate f of false alarms::
+
+    p(o | absent) = 1 - f          o is absence
+                    f c / n        o is one of the n pieces
+                    f (1 - c) / m  o is one of the m spots
 
 (c = 0 if n = 0). An answer of several places (a box over two pieces) has a weight a(o) for each,
 in sum 1, and p(a | t) = sum of a(o) p(o | t) over o. Where a model offers a probability of its
-own that it is right, that takes the place of h in this one answer: it is taken to be calibrated.
+own that a place is right, that takes the place of h in this one answer: it is taken to be
+calibrated on targets that are there. Its probability p that there is no place takes the place of
+1 - f, and 1 - p that of (1 - h) g.
+
+**A model that tells whether the target exists** (``Vote.exists``) is believed in that: its
+pointing then tells where the target is, if it is there, and nothing about whether. Its statements
+about several views are alike: T of them count as T / (1 + (T - 1) ``VIEWS_ALIKE``) independent
+ones with their mean log odds. A vote of a model that does not know the words tells nothing about
+whether, either: it points whatever there is.
 
 **Askings** are a hidden Markov chain: with probability r an asking gets the answer of the one
 before it, whatever the truth is; else it is answered afresh. Hence, exactly::
@@ -28,9 +46,10 @@ before it, whatever the truth is; else it is answered afresh. Hence, exactly::
 with probability u if it is not; a check of the same place in other words gets the answer of the
 last check of that place with probability q, else it is answered afresh. Answers about different
 places are independent. An answer whose probability of "yes" is y counts as a mixture: y times the
-likelihood of "yes" plus 1 - y times that of "no".
+likelihood of "yes" plus 1 - y times that of "no". "Is there such a thing?" is answered likewise,
+with s, u and q of its own.
 
-h, r, c and s, u, q are uncertain, and integrated out (``reliability``).
+h, r, c, g, f and s, u, q are uncertain, and integrated out (``reliability``).
 """
 
 from __future__ import annotations
@@ -40,8 +59,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sightplan_belief.pointing.reliability import CheckerRates, Floats, PointerRates, Reliability
+from sightplan_belief.pointing.reliability import (
+    AlarmRates,
+    CheckerRates,
+    Floats,
+    PointerRates,
+    Reliability,
+)
+
+Indices = NDArray[np.intp]
 
 ABSENT = -1
 """Index of the answer "it is not there", and of that hypothesis."""
@@ -50,9 +78,17 @@ ELSEWHERE = -2
 
 SPOTS = 50
 """Number of places beside the pieces that are distinguished in a picture."""
+_EVEN = 0.5
+"""Probability of absence from which the answer is that the target is not there."""
 _LEAST, _MOST = 0.01, 0.99
 """Bounds of a model's own probabilities: none of its statements is beyond doubt."""
+_LEAST_EXISTS = 0.003
+"""Lower bound of what a model tells about existence: the calibrated ``embedded`` told more than .5
+about none of 240 kinds that were not on held-out tables."""
 _TINY = 1e-12
+VIEWS_ALIKE = 0.9
+"""Correlation of what a model tells about the existence of a target in several views: that of the
+log odds of ``embedded`` in two views of 60 held-out tables was .86 to .92."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +98,19 @@ class Vote:
     Attributes:
         on: weight by place, in sum 1: pieces from 0, spots from the number of pieces, or ABSENT.
         probability: that it is right, as the model itself says; None where it does not say.
+        exists: that the target is in the picture at all, at even odds beforehand, as the model
+            itself says; 0.5 where it does not know the words; None where it does not say.
     """
 
     on: Mapping[int, float]
     probability: float | None = None
+    exists: float | None = None
 
     @classmethod
-    def at(cls, place: int, probability: float | None = None) -> Vote:
+    def at(cls, place: int, probability: float | None = None,
+           exists: float | None = None) -> Vote:
         """Vote for one place alone."""
-        return cls({place: 1.0}, probability)
+        return cls({place: 1.0}, probability, exists)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +134,21 @@ class Answers:
         pieces: number of pieces.
         votes: in the order of asking.
         checks: likewise.
+        existence: answers to "is there such a thing?" as probabilities of "yes", likewise.
     """
 
     pieces: int
     votes: tuple[Vote, ...] = ()
     checks: tuple[Check, ...] = ()
+    existence: tuple[float, ...] = ()
+
+    @property
+    def supported(self) -> frozenset[int]:
+        """Places that were pointed at, or that a check said to be right."""
+        return frozenset(
+            [place for vote in self.votes for place, weight in vote.on.items()
+             if place != ABSENT and weight > 0]
+            + [check.place for check in self.checks if check.yes > _EVEN])
 
     @property
     def places(self) -> int:
@@ -115,6 +165,29 @@ class Answers:
         """Copy with one more check."""
         return dataclasses.replace(self, checks=(*self.checks, check))
 
+    @property
+    def any(self) -> bool:
+        """Whether there is any answer."""
+        return bool(self.votes or self.checks or self.existence)
+
+    def asked_existence(self, yes: float) -> Answers:
+        """Copy with one more answer to "is there such a thing?"."""
+        return dataclasses.replace(self, existence=(*self.existence, yes))
+
+    @property
+    def told_existence(self) -> float | None:
+        """What the model tells by itself about existence; None where it does not.
+
+        At even odds beforehand, from all its votes together.
+        """
+        told = [min(max(vote.exists, _LEAST_EXISTS), _MOST) for vote in self.votes
+                if vote.exists is not None]
+        if not told:
+            return None
+        number = len(told) / (1 + (len(told) - 1) * VIEWS_ALIKE)
+        odds = number * float(np.mean(np.log(told) - np.log1p(-np.array(told))))
+        return float(1 / (1 + np.exp(-odds)))
+
     def last_check(self, place: int) -> Check | None:
         """The last one of a place."""
         return next((check for check in reversed(self.checks) if check.place == place), None)
@@ -122,18 +195,17 @@ class Answers:
 
 @dataclass(frozen=True, eq=False)
 class Emission:
-    """Probabilities of fresh answers by truth: p = hit * h + ((1 - h) * piece * c) + ...
+    """Probabilities of fresh answers by truth, as products of rates and these shares.
 
     Rows are truths, columns are answers, both in the order pieces, spots, ELSEWHERE, ABSENT.
 
     Attributes:
-        hit: (N, N) how the probability of a hit is divided.
-        piece: (N, N) how that of a miss on another piece is.
-        other: (N, N) how that of a miss on anything else is.
-        no_piece: (N,) whether there is no other piece, so that all misses are on something else.
+        piece: (N, N) how the probability of a wrong place on a piece is divided.
+        other: (N, N) how that of a wrong place on anything else is.
+        no_piece: (N,) whether there is no other piece, so that all wrong places are on something
+            else.
     """
 
-    hit: Floats
     piece: Floats
     other: Floats
     no_piece: Floats
@@ -151,29 +223,30 @@ class Emission:
         unseen = spots - (places - pieces)
         is_piece = np.arange(count) < pieces
         number = np.where(is_piece, 0.0, 1.0)  # of spots that a column stands for
-        number[ELSEWHERE] = unseen
+        number[ELSEWHERE], number[ABSENT] = unseen, 0.0
         eye = np.eye(count)
         others = np.maximum(pieces - is_piece, 0)
         piece = np.where(is_piece[None, :], (1 - eye) / np.maximum(others, 1)[:, None], 0.0)
-        beside = number[None, :] - np.where(is_piece[:, None], 0.0, eye)
-        other = beside / beside.sum(axis=1, keepdims=True)
-        return cls(eye, piece, other, (others == 0).astype(np.float64))
+        own = np.where(is_piece[:, None], 0.0, eye)
+        own[ABSENT] = 0.0
+        other = number[None, :] - own
+        other /= other.sum(axis=1, keepdims=True)
+        return cls(piece, other, (others == 0).astype(np.float64))
 
-    def fresh(self, answer: Floats, hit: Floats, confusable: Floats) -> Floats:
-        """P(answer | truth, rates) if it is not repeated.
+    def rows(self, truths: Indices) -> Emission:
+        """Probabilities under some of the truths, (R, N)."""
+        return Emission(self.piece[truths], self.other[truths], self.no_piece[truths])
+
+    def wrong(self, answer: Floats, confusable: Floats) -> Floats:
+        """P(answer | truth, that a wrong place is named), (N, C).
 
         Args:
             answer: (N,) weights.
-            hit: (C,) hit rates.
-            confusable: (C,) of misses on other pieces.
-
-        Returns:
-            (N, C).
+            confusable: (C,) fraction of wrong places that are on pieces.
         """
         on_piece = np.outer(1 - self.no_piece, confusable)
-        return ((self.hit @ answer)[:, None] * hit
-                + (1 - hit) * (on_piece * (self.piece @ answer)[:, None]
-                               + (1 - on_piece) * (self.other @ answer)[:, None]))
+        return (on_piece * (self.piece @ answer)[:, None]
+                + (1 - on_piece) * (self.other @ answer)[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +261,8 @@ class Belief:
         probabilities: (N,) of each hypothesis.
         pointer_cells: (N, C) probability of the pointer's rates, under each hypothesis.
         checker_cells: (N, D) of the checker's.
+        existence_cells: (2, E) of those of answers on existence, if it is there and if not.
+        alarm_cells: (F, C) of those of false alarms and the pointer's, if it is not there.
         emission: of answers to come.
     """
 
@@ -196,18 +271,31 @@ class Belief:
     probabilities: Floats
     pointer_cells: Floats
     checker_cells: Floats
+    existence_cells: Floats
+    alarm_cells: Floats
     emission: Emission
 
     @property
+    def present(self) -> float:
+        """Probability that the target is in the picture, wherever."""
+        return float(1 - self.probabilities[ABSENT])
+
+    @property
     def best(self) -> int:
-        """Index of the likeliest place, or ABSENT; ELSEWHERE is no place that one could name."""
-        named = np.delete(self.probabilities, ELSEWHERE)
-        index = int(named.argmax())
-        return index if index < len(named) - 1 else ABSENT
+        """Index of the likeliest place; ABSENT where it is rather not there than there.
+
+        Only a place that the model pointed at, or confirmed, is named: that no other thing is in
+        the picture makes no place of a target of which the model said that it is not there. Where
+        none can be named, it is ABSENT.
+        """
+        named = self.answers.supported
+        if self.probabilities[ABSENT] >= _EVEN or not named:
+            return ABSENT
+        return max(sorted(named), key=lambda place: float(self.probabilities[place]))
 
     @property
     def probability(self) -> float:
-        """Probability that the best place is right."""
+        """Probability that the target exists and is at the best place; or that it is not there."""
         return float(self.probabilities[self.best])
 
     def learned(self, truth: int | None = None, wrong: Iterable[int] = ()) -> Reliability:
@@ -234,29 +322,47 @@ class Belief:
         chances /= chances.sum()
         pieces = self.answers.pieces
         kinds = [chances[:pieces].sum(), chances[pieces:ABSENT].sum(), chances[ABSENT]]
+        absent = float(chances[ABSENT])
+        known = self.reliability.alarm.weight
         return self.reliability.after(
             chances @ self.pointer_cells, chances @ self.checker_cells,
+            np.array([1 - absent, absent]) @ self.existence_cells,
+            absent * self.alarm_cells.sum(axis=1) + (1 - absent) * known,
             np.array(kinds) if pieces else np.zeros(3))
 
 
-def believe(answers: Answers, reliability: Reliability) -> Belief:
+def believe(answers: Answers, reliability: Reliability, present: float | None = None) -> Belief:
     """The posterior probability of each hypothesis.
 
     Args:
         answers: of the model, to all askings about one target.
         reliability: of the model.
+        present: probability beforehand that the target is in the picture; None: as often as
+            targets were so far (``Reliability.places``).
     """
     spots = max(SPOTS, answers.places - answers.pieces + 1)
     emission = Emission.of(answers.pieces, answers.places, spots)
-    points, pointer_cells = _weighed(_votes_likelihood(answers, emission, reliability.pointer),
-                                     reliability.pointer.weight)
+    prior = _prior(answers, spots, reliability.places)
+    rows, row_of = _distinct(answers)
+    votes, alarm_cells = _votes_likelihood(answers, emission, rows, reliability)
+    points, pointer_cells = (found[row_of] for found in _weighed(votes,
+                                                                 reliability.pointer.weight))
+    told = answers.told_existence
+    if told is not None:
+        points = _told(points, prior, told)
     checks, checker_cells = _weighed(_checks_likelihood(answers, reliability.checker),
                                      reliability.checker.weight)
+    existence, existence_cells = _weighed(
+        _existence_likelihood(answers.existence, reliability.existence),
+        reliability.existence.weight)
+    if present is not None:
+        prior = np.append(prior[:ABSENT] * present / prior[:ABSENT].sum(), 1 - present)
     with np.errstate(divide='ignore'):  # a hypothesis that is excluded beforehand
-        scores = np.log(_prior(answers, spots, reliability.places)) + points + checks
+        scores = np.log(prior) + points + checks + existence[0]
+        scores[ABSENT] += existence[1] - existence[0]
     chances = np.exp(scores - scores.max())
     return Belief(answers, reliability, chances / chances.sum(), pointer_cells, checker_cells,
-                  emission)
+                  existence_cells, alarm_cells, emission)
 
 
 def fit(labelled: Iterable[tuple[Answers, int]],
@@ -294,19 +400,109 @@ def weights_of(vote: Vote, places: int) -> Floats:
     return weights
 
 
-def _votes_likelihood(answers: Answers, emission: Emission, rates: PointerRates) -> Floats:
-    """Log P(votes | truth, rates), (N, C)."""
-    total = np.zeros((answers.places + 2, len(rates.weight)))
+def _distinct(answers: Answers) -> tuple[Indices, Indices]:
+    """Hypotheses whose votes have likelihoods of their own, and for each which of these is its.
+
+    Pieces that were never pointed at are all alike.
+    """
+    pieces = answers.pieces
+    voted = {place for vote in answers.votes for place in vote.on}
+    other = next((piece for piece in range(pieces) if piece not in voted), 0)
+    alike = np.arange(answers.places + 2)
+    alike[:pieces] = [piece if piece in voted else other for piece in range(pieces)]
+    return np.unique(alike, return_inverse=True)
+
+
+def _votes_likelihood(answers: Answers, emission: Emission, rows: Indices,
+                      known: Reliability) -> tuple[Floats, Floats]:
+    """Log P(votes | truth, rates), (R, C), and the weights of false alarms after them, (F, C).
+
+    The rate of false alarms matters to absence alone, and is integrated out there.
+
+    Args:
+        answers: of the model.
+        emission: of its answers.
+        rows: (R,) indices of the hypotheses; the last one is absence.
+        known: reliability of the model.
+    """
+    rates, alarm = known.pointer, known.alarm
+    emission = emission.rows(rows)
+    total = np.zeros((len(rows), len(rates.weight)))
+    absent = np.zeros((len(alarm.weight), len(rates.weight)))
     last: Floats | None = None
     for vote in answers.votes:
         weights = weights_of(vote, answers.places)
-        hit = rates.hit if vote.probability is None else np.full_like(
-            rates.hit, min(max(vote.probability, _LEAST), _MOST))
-        chance = emission.fresh(weights, hit, rates.confusable)
+        there, not_there = _fresh(vote, weights, weights[rows], emission, rates, alarm)
         if last is not None:
-            chance = (1 - rates.repeat) * chance + rates.repeat * float(weights @ last)
-        total += np.log(np.maximum(chance, _TINY))
+            again = rates.repeat * float(weights @ last)
+            there, not_there = ((1 - rates.repeat) * chance + again
+                                for chance in (there, not_there))
+        total += np.log(np.maximum(there, _TINY))
+        absent += np.log(np.maximum(not_there, _TINY))
         last = weights
+    most = absent.max()
+    cells = np.exp(absent - most) * alarm.weight[:, None]
+    total[ABSENT] = most + np.log(np.maximum(cells.sum(axis=0), np.finfo(float).tiny))
+    cells *= rates.weight
+    return total, cells / cells.sum()
+
+
+def _fresh(vote: Vote, weights: Floats, right: Floats, emission: Emission, rates: PointerRates,
+           alarm: AlarmRates) -> tuple[Floats, Floats]:
+    """P(vote | truth, rates) if it is not repeated: (R, C), and (F, C) if it is not there.
+
+    Args:
+        vote: of the model.
+        weights: (N,) of the vote.
+        right: (R,) weight of the vote for each truth.
+        emission: of these truths.
+        rates: of pointing at what is there.
+        alarm: of pointing at what is not there.
+    """
+    said_absent = float(weights[ABSENT])
+    hit, silent = rates.hit, (1 - rates.hit) * rates.silent
+    false_alarm = alarm.false_alarm
+    if vote.probability is not None:
+        own = min(max(vote.probability, _LEAST), _MOST)
+        if said_absent < _EVEN:
+            hit = np.full_like(hit, own)
+            silent = (1 - own) * rates.silent
+        else:
+            silent, false_alarm = np.full_like(hit, 1 - own), np.full_like(false_alarm, 1 - own)
+    wrong = emission.wrong(weights, rates.confusable)
+    there = (right[:, None] * hit + silent * said_absent
+             + np.maximum(1 - hit - silent, 0.0) * wrong)
+    not_there = ((1 - false_alarm) * said_absent)[:, None] + np.outer(false_alarm, wrong[ABSENT])
+    return there, not_there
+
+
+def _told(points: Floats, prior: Floats, exists: float) -> Floats:
+    """Log likelihoods where the model itself tells whether the target exists.
+
+    Its votes then have the same likelihood on average whether it exists or not.
+
+    Args:
+        points: (N,) log P(votes | truth).
+        prior: (N,) of the hypotheses; only that of one place relative to another counts.
+        exists: what the model tells of existence, at even odds beforehand.
+    """
+    told: Floats = points + np.log(exists)
+    with np.errstate(divide='ignore'):
+        scores = np.log(prior[:ABSENT]) + points[:ABSENT]
+    most = scores.max()
+    mean = most + np.log(np.exp(scores - most).sum()) - np.log(prior[:ABSENT].sum())
+    told[ABSENT] = mean + np.log1p(-exists)
+    return told
+
+
+def _existence_likelihood(said: Iterable[float], rates: CheckerRates) -> Floats:
+    """Log P(answers | whether it is there, rates), (2, E); the first row: it is there."""
+    total = np.zeros((2, len(rates.weight)))
+    before: float | None = None
+    for yes in said:
+        for row, rate in enumerate((rates.yes_right, 1 - rates.no_wrong)):
+            total[row] += np.log(np.maximum(check_chance(rate, yes, before, rates.repeat), _TINY))
+        before = yes
     return total
 
 

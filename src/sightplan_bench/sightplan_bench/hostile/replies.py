@@ -58,6 +58,9 @@ _STEPS = (
     '[{"action": "grasp", "bbox": [10, 20, 60, 80]}, {"action": "place", "point": [50, 34]}]',
     '[{"action": "open", "target": "drawer", "bbox": [0.1, 0.2, 0.3, 0.4]}]',
     '{"coords": "unit_xyxy", "actions": [{"action": "close", "bbox": [0, 0, 1, 1]}]}')
+_STEPS_IN_WORDS = (
+    ('[{"action": "grasp", "target": "the red mug", "bbox": [10, 20, 60, 80]}, '
+     '{"action": "place", "target": "the tray", "point": [50, 34]}]'), *_STEPS)
 _RATINGS = ('{"score": 4, "explanation": "good"}', '```json\n{"score": "3"}\n```',
             '{"better": "A", "explanation": "it ends there"}')
 _INSTRUCTIONS = (
@@ -238,7 +241,7 @@ def _detecting() -> Iterator[Target]:
         style = ChatStyle(Pointing(family, family.coordinates, False), lambda picture: (644, 476))
         reply = Detect(np.zeros((48, 64, 3), np.uint8)).as_chat(style).read(TextReply(text))
         reply.unread.encode()
-        return refused(reply.unread)
+        return refused(reply.unread or reply.cannot_tell)
 
     yield from _target('things and their boxes', _THINGS, read)
 
@@ -249,7 +252,8 @@ def _choosing() -> Iterator[Target]:
 
     def read(text: str) -> Outcome | None:
         read_letter(text, None, request)
-        return refused(read_choice(text, request.options).unread)
+        reply = read_choice(text, request.options)
+        return refused(reply.unread or reply.cannot_tell)
 
     yield from _target('choices', _CHOICES, read)
 
@@ -321,7 +325,7 @@ def _instructions(folder: Path) -> Iterator[Target]:
     suite = load_suite('grounded_plan')
     sample, truth = _samples('grounded_plan', place)[0]
     handed = dataclasses.replace(sample, task=cast(Any, _Task(sample)))
-    for answerer in (set_of_marks.Answerer(set_of_marks.Settings()),
+    for answerer in (set_of_marks.Answerer(set_of_marks.Settings('embedded')),
                      decoupled.Answerer(decoupled.Settings())):
         def answer(text: str, answerer: Any = answerer) -> Outcome | None:
             reply, = answerer.plans([handed], _Tools(text))
@@ -330,7 +334,7 @@ def _instructions(folder: Path) -> Iterator[Target]:
             return refused(line['unread'])
 
         name = type(answerer).__module__.rpartition('.')[2]
-        yield from _target(f'plans of {name}', _STEPS, answer)
+        yield from _target(f'plans of {name}', _STEPS_IN_WORDS, answer)
 
 
 class _Tools:
@@ -377,13 +381,14 @@ class _OneReply(ModelByKind):
 
     @answers(Locate)
     def locate(self, query: Locate, deadline: Deadline) -> LocateReply:
-        return LocateReply((_region(),))
+        return LocateReply((_region(query.target.form),))
 
 
 @functools.cache
-def _region() -> Any:
+def _region(form: Form = Form.BOX) -> Any:
     from sightplan.model import Region
-    return Region(Form.BOX, ((0.1, 0.2), (0.3, 0.4)))
+    corners = (0.1, 0.2), (0.3, 0.4)
+    return Region(form, corners if form is Form.BOX else corners[:1])
 
 
 # ---------------------------------------------------------------------------------------- servers

@@ -1,4 +1,4 @@
-"""``sightplan explain``: one episode, decision by decision, in words."""
+"""``sightplan explain``: one episode, decision by decision, or one sample, in words."""
 
 from __future__ import annotations
 
@@ -43,6 +43,9 @@ Which answer decided is found by running the method again on the recorded answer
 removed or reversed (no model is asked). That takes long for long episodes: --effort bounds
 it, and --effort 0 names the answer with the greatest change of belief instead.
 
+Of a sample, which is one request and one reply, it says what was asked, answered and true, how
+that was scored and why it is wrong; its page has the picture with truth and answer.
+
 Pictures, questions and beliefs are in bags (sightplan run --bags all; always on ROS); without one
 only actions and plans are shown. A bag with a status log of a behaviour tree
 (nav2_msgs/msg/BehaviorTreeLog) has that shown beside each action.
@@ -55,8 +58,8 @@ class ExplainArguments:
 
     record: str = argument('run directory, bag, or a folder that holds some', metavar='BAG|RUN')
     episode: str = argument(
-        'id of the episode, its number, or a part of its id that no other has (may be left out '
-        'if there is only one)', metavar='EPISODE', default='')
+        'id of the episode or sample, its number, or a part of its id that no other has (may be '
+        'left out if there is only one)', metavar='EPISODE', default='')
     out: str = option(
         '', 'the page to write (default: explained/EPISODE.html in the run, or EPISODE.html in '
         'the current folder for a bag without a run)', metavar='FILE.html')
@@ -74,7 +77,8 @@ def add_parser(subparsers: Any) -> None:
     """Register ``sightplan explain``."""
     add_command(
         subparsers, 'explain', explain, 'why one episode went as it did, decision by decision',
-        'Explain one episode: what it believed, what decided, why each action, why it stopped.',
+        'Explain one episode: what it believed, what decided, why each action, why it stopped; or '
+        'one sample.',
         settings=ExplainArguments, examples=_EXAMPLES,
         exits='0 done; 1 the page cannot be written; 2 bad usage, or no such '
         'episode')
@@ -92,6 +96,8 @@ def explain(arguments: ExplainArguments) -> Result:
         raise InputError(f'--out {arguments.out}: the page is written there; let its name end in '
                          '.html')
     found = choose(find_episodes(arguments.record), arguments.episode, arguments.record)
+    if found.is_sample:
+        return _explain_sample(found, out)
     episode, why_not = found.read()
     if episode is None:
         assert found.line is not None
@@ -106,6 +112,20 @@ def explain(arguments: ExplainArguments) -> Result:
         temporary.write_text(page(explained, episode), 'utf-8')
     note(f'page: {path}')
     return {**explained.to_json(), 'page': str(path), 'record': str(found.where)}, DONE
+
+
+def _explain_sample(found: Found, out: Path | None) -> Result:
+    """Print and write the page of a sample."""
+    from sightplan_report import sample_page
+    assert found.run is not None and found.line is not None
+    seen = sample_page.view(found.line, found.run.folder, found.run.info, found.run.suite,
+                            sample_page.SamplesOfRuns())
+    print(sample_page.text_of(seen), end='')
+    path = out or _page_path(found)
+    with replacing(path) as temporary:
+        temporary.write_text(sample_page.page_alone(seen), 'utf-8')
+    note(f'page: {path}')
+    return {**sample_page.to_json(seen), 'page': str(path), 'record': str(found.where)}, DONE
 
 
 def _explained(found: Found, episode: RecordedEpisode, arguments: ExplainArguments,

@@ -1,4 +1,4 @@
-"""``sightplan failures``: why episodes failed, counted and shown."""
+"""``sightplan failures``: why episodes failed, and what went wrong with samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sightplan.metrics import Cause
 from sightplan.model import InputError, user_path
 
 if TYPE_CHECKING:
-    from sightplan_report.failures import Column, FailedEpisode
+    from sightplan_report.failures import Column, Failed, FailedEpisode
 
 _EXAMPLES = """\
 examples:
@@ -22,9 +22,10 @@ examples:
   sightplan failures runs/ground --cause effect_misread
   sightplan failures runs/ground --episode problem_07
 
-Every failed episode has exactly one cause, by rules ("--rules" prints them); fractions are of the
-failed episodes, with 95 % intervals. Pictures come from the run directory (failures/) or,
-for runs on ROS, from the bags.
+Every failed episode has exactly one cause, by rules ("--rules" prints them), every wrong sample
+the one that its suite names; fractions are of the failed ones, with 95 % intervals. Pictures of
+episodes come from the run directory (failures/) or, for runs on ROS, from the bags; those of
+samples are drawn by their suite, with truth and answer.
 """
 
 
@@ -36,9 +37,10 @@ class FailuresArguments:
         'run directory, or a directory that holds some', metavar='RUN', default=())
     cause: str = option(
         '', 'list the episodes that failed of this: '
-        f'{", ".join(cause.value for cause in Cause)}', metavar='NAME', choices=tuple(Cause))
+        f'{", ".join(cause.value for cause in Cause)}; or the samples, by a cause of their suite',
+        metavar='NAME')
     episode: str = option(
-        '', 'show the episodes with this id, or with this in their id', metavar='ID')
+        '', 'show the episodes or samples with this id, or with this in their id', metavar='ID')
     html: str = option(
         '', 'write one page with counts, pictures, answers and actions', metavar='FILE')
     pictures: str = option(
@@ -49,15 +51,16 @@ class FailuresArguments:
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan failures``."""
     add_command(
-        subparsers, 'failures', show_failures, 'why episodes failed: causes, counts, pictures',
-        'Count the causes of failed episodes, and show each with its picture.',
+        subparsers, 'failures', show_failures, 'why episodes and samples failed: causes, pictures',
+        'Count the causes of failed episodes and wrong samples, and show each with its picture.',
         settings=FailuresArguments, examples=_EXAMPLES,
         exits='0 done; 1 a file cannot be written; 2 bad usage, or not a run')
 
 
 def show_failures(arguments: FailuresArguments) -> Result:
     """Read runs, count the causes of failures, and print or write the result."""
-    from sightplan_report.failures import matching, read_columns
+    from sightplan_report.failures import FailedEpisode, items_word, matching, read_columns
+    from sightplan_report.sample_page import SamplesOfRuns, text_of
     if arguments.rules:
         print(rules_table())
         return None, DONE
@@ -73,10 +76,14 @@ def show_failures(arguments: FailuresArguments) -> Result:
     if arguments.pictures:
         _write_pictures(chosen, user_path(arguments.pictures))
     if arguments.cause or arguments.episode:
+        samples = SamplesOfRuns()
         for column, failed in chosen:
-            _show(column, failed)
+            if isinstance(failed, FailedEpisode):
+                _show(column, failed)
+            else:
+                print(text_of(failed.view(samples)))
         if not chosen:
-            print(f'no episode failed of {arguments.cause}')
+            print(f'no {items_word(columns)[:-1]} failed of {arguments.cause}')
     else:
         _show_table(columns)
     ids = {(str(failed.folder), failed.line['id']) for _, failed in chosen}
@@ -105,7 +112,9 @@ def causes_table(columns: Sequence[Column]) -> list[list[str]]:
             low, high = column.fraction(cause).interval
             row.append(f'{k}: {k / n:.2f} ({low:.2f}-{high:.2f})' if k else '-')
         rows.append(row)
-    failed = ['failed / episodes', *(f'{len(c.failed)} / {c.episodes}' for c in columns)]
+    from sightplan_report.failures import items_word
+    failed = [f'failed / {items_word(columns)}',
+              *(f'{len(c.failed)} / {c.episodes}' for c in columns)]
     return [head, *rows, failed]
 
 
@@ -117,10 +126,11 @@ def _order(counts: Sequence[dict[str, int]]) -> list[str]:
 
 
 def _show_table(columns: Sequence[Column]) -> None:
+    from sightplan_report.failures import items_word
     head, *rows = causes_table(columns)
     print_table([f'{run}\n{name}'.strip() for name, run in zip(
         head, ['', *(c.run for c in columns)], strict=True)], rows,
-        'failed episodes by cause: count, fraction and 95 % interval of the failed')
+        f'failed {items_word(columns)} by cause: count, fraction and 95 % interval of the failed')
 
 
 def _show(column: Column, failed: FailedEpisode) -> None:
@@ -151,12 +161,13 @@ def _chosen_only(column: Column, ids: set[tuple[str, str]]) -> dict[str, Any]:
     return found
 
 
-def _write_pictures(chosen: Sequence[tuple[Column, FailedEpisode]], folder: Path) -> None:
-    from sightplan.records.evidence import failure_picture, file_name
+def _write_pictures(chosen: Sequence[tuple[Column, Failed]], folder: Path) -> None:
+    from sightplan.records.evidence import file_name
+    from sightplan_report.sample_page import SamplesOfRuns
     folder.mkdir(parents=True, exist_ok=True)
-    written = 0
+    written, samples = 0, SamplesOfRuns()
     for column, failed in chosen:
-        data = failure_picture(failed.folder, failed.line)
+        data = failed.picture(samples)
         if data is not None:
             name = f'{file_name(column.run)}.{file_name(failed.line["id"])}.png'
             (folder / name).write_bytes(data)

@@ -19,6 +19,7 @@ from sightplan.console.progress import ProgressBar
 from sightplan.console.results_table import show
 from sightplan.model import InputError
 from sightplan.runs import RunSettings
+from sightplan.runs.suite_domain import with_domain_of_suite
 from sightplan_report.commands.label import serve
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _EXAMPLES = """\
 examples:
   sightplan play --player ann --episodes 10
   sightplan play --player ann --out runs/ann --world-option view=2d
-  sightplan play --split tiles --seed 3
+  sightplan play --split tiles --seed 3 --goal-beside
   sightplan play --suite ivispar --problems my_puzzles/
 
 A page in the browser shows the puzzle; hold Ctrl to see the goal. Choose a piece and press an
@@ -64,6 +65,9 @@ class PlayArguments:
         group='who plays, and where')
     no_browser: bool = option(
         False, 'only print the address of the page', group='who plays, and where')
+    goal_beside: bool = option(
+        False, 'show the goal beside the board from the start (a button of the page does so, too)',
+        group='who plays, and where')
     suite: str = option_like(RunSettings, 'suite', metavar='NAME|FOLDER', group=_WHAT)
     domain: str | None = domain_flag(optional=True, group=_WHAT)
     split: str = option_like(RunSettings, 'split', default=_SPLIT, group=_WHAT)
@@ -108,8 +112,10 @@ def settings_from(arguments: PlayArguments) -> RunSettings:
     names = ('suite', 'split', 'problems', 'episodes', 'seed', 'max_actions', 'stop_at_goal',
              'goal', 'failure_probability', 'out', 'resume', 'retry_errors', 'failure_images',
              'bags', 'bags_kept')
-    return RunSettings(**{field: getattr(arguments, field) for field in names}, method=METHOD,
-                       domain=arguments.domain or _DOMAIN, world_options=world)
+    values = {field: getattr(arguments, field) for field in names}
+    values['domain'] = arguments.domain or with_domain_of_suite(
+        values, ('split',)).get('domain', _DOMAIN)
+    return RunSettings(**values, method=METHOD, world_options=world)
 
 
 def player_name(given: str) -> str:
@@ -134,7 +140,7 @@ def play(arguments: PlayArguments) -> Result:
     from sightplan_report.playing import Game
     player = player_name(arguments.player)
     settings = settings_from(arguments)
-    game = Game(load_domain(settings.domain), player)
+    game = Game(load_domain(settings.domain), player, arguments.goal_beside)
     try:
         with ProgressBar() as bar:
             summary = _played(settings, game, bar, arguments)

@@ -31,7 +31,8 @@ examples:
 
 Writes DIR/report.html, one file that opens without a network, and DIR/tables: the same tables as
 CSV, Parquet and Markdown. Episodes get a page each, with every question, if their bags were
-recorded (sightplan run --bags failed); without bags it has what the results hold.
+recorded (sightplan run --bags failed); without bags it has what the results hold. Samples get one
+each with picture, question, truth and answer, which their suite draws again.
 """
 
 
@@ -47,18 +48,21 @@ class ReportArguments:
         metavar='DIR')
     title: str = option('', 'title of the page', metavar='TEXT')
     episodes: str = option(
-        _EPISODES[0], 'which episodes get a page of their own: of each method some failures of '
-        'each cause and one that was solved, or all if there are 20 or fewer (failed, the '
-        'default), all, or none', choices=_EPISODES)
-    most: int = option(2, 'failures of each cause and method that get a page', low=1)
+        _EPISODES[0], 'which episodes and samples get a page of their own: of each method some '
+        'failures of each cause and some that are right, or all if there are 20 or fewer (failed, '
+        'the default), all, or none', choices=_EPISODES)
+    most: int = option(2, 'failed episodes of each cause and method that get a page', low=1)
+    most_samples: int = option(
+        10, 'wrong samples of each cause, method and split that get a page', low=1)
     most_mb: float = option(
-        15.0, 'size of all pages of episodes together, about; what does not fit is left out, '
-        'and the page says so', low=0.001, metavar='MB')
+        15.0, 'size of all pages of episodes together, and of all of samples, about; what does '
+        'not fit is left out, and the page says so', low=0.001, metavar='MB')
     only: tuple[str, ...] = option(
         (), 'only runs with this domain, method, backend, model, split, seed, or value of '
         'another axis of a sweep (several with commas)', metavar='KEY=VALUE', listed=True)
     episode: str = option(
-        '', 'write the page of this one episode (its id, or a part of it)', metavar='ID')
+        '', 'write the page of this one episode or sample (its id, or a part of it)',
+        metavar='ID')
     export: tuple[str, ...] = option(
         (), 'write the runs in the formats of other tools, too: inspect (logs that "inspect view" '
         'of inspect_ai opens, in DIR/inspect)', choices=_EXPORTS, listed=True)
@@ -68,7 +72,7 @@ def add_parser(subparsers: Any) -> None:
     """Register ``sightplan report``."""
     add_command(
         subparsers, 'report', write_report, 'one HTML file and tables about runs and sweeps',
-        'Write a report about runs and sweeps: tables, plots, and pages of episodes.',
+        'Write a report about runs and sweeps: tables, plots, pages of episodes and samples.',
         settings=ReportArguments, examples=_EXAMPLES,
         exits='0 done; 1 the report cannot be written; 2 bad usage, or not a run')
 
@@ -92,7 +96,8 @@ def write_report(arguments: ReportArguments) -> Result:
     logs = f'{len(done["logs"])} logs for "inspect view"; ' if done['logs'] else ''
     told = [f'{done["pages"]} of {done["episodes"]} episodes have a page'] if (
         done['episodes'] or not done['samples']) else []
-    told += [f'{done["samples"]} samples'] if done['samples'] else []
+    told += [f'{done["sample_pages"]} of {done["samples"]} samples have a page'] if (
+        done['samples']) else []
     print(f'{done["html"]}: {done["bytes"] / 1e6:.1f} MB, {", ".join(told)}; '
           f'{len(done["tables"])} files of tables; {logs}'
           f'{done["seconds"]:.1f} s')
@@ -111,17 +116,22 @@ def _whole(results: Results, arguments: ReportArguments) -> dict[str, Any]:
     with EpisodeBar(transient=True) as bar:
         page = build(results, tables, Settings(
             arguments.title or f'Report: {", ".join(_names(arguments.runs))}',
-            arguments.episodes, arguments.most, round(arguments.most_mb * 1e6)),
-            lambda done, total: bar.stage('pages of episodes', done, total))
+            arguments.episodes, arguments.most, arguments.most_samples,
+            round(arguments.most_mb * 1e6)),
+            lambda done, total: bar.stage('pages', done, total))
     files = export(results, out, tables)
     logs = write_logs(results, out) if 'inspect' in arguments.export else ()
     _write(out / _HTML, page.html)
     if page.left_out:
         note(f'sightplan report: {page.left_out} episodes did not fit into '
              f'{arguments.most_mb:g} MB; --most-mb takes more')
+    if page.samples_left_out:
+        note(f'sightplan report: {page.samples_left_out} samples did not fit into '
+             f'{arguments.most_mb:g} MB; --most-mb takes more')
     return {'html': str(out / _HTML), 'tables': [str(file) for file in files],
             'logs': [str(file) for file in logs], 'pages': page.episodes,
-            'left_out': page.left_out}
+            'left_out': page.left_out, 'sample_pages': page.samples,
+            'samples_left_out': page.samples_left_out}
 
 
 def _one(results: Results, arguments: ReportArguments) -> dict[str, Any]:
@@ -133,7 +143,8 @@ def _one(results: Results, arguments: ReportArguments) -> dict[str, Any]:
     path = file_to_write(arguments.out)
     html = one_episode(results, arguments.episode)
     _write(path, html)
-    return {'html': str(path), 'tables': [], 'logs': [], 'pages': 1, 'left_out': 0}
+    return {'html': str(path), 'tables': [], 'logs': [], 'pages': 1, 'left_out': 0,
+            'sample_pages': 1, 'samples_left_out': 0}
 
 
 def only(results: Results, conditions: Sequence[str]) -> Results:

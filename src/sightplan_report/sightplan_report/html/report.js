@@ -1,6 +1,6 @@
 'use strict';
-// The page works without this: it only sorts tables, filters the list of episodes, and turns
-// from one episode to the next with the keys "p" and "n".
+// The page works without this: it only sorts tables, filters the lists of episodes and
+// samples, and turns from one to the next with the keys "p" and "n".
 
 const value = (cell) => {
   const text = cell.dataset.v ?? cell.textContent.trim();
@@ -46,9 +46,8 @@ document.querySelectorAll('table.sortable').forEach((table) => {
   });
 });
 
-const form = document.querySelector('form.filter');
-if (form) {
-  const rows = [...document.querySelectorAll('#list tbody tr')];
+document.querySelectorAll('form.filter').forEach((form) => {
+  const rows = [...document.querySelectorAll(`#${form.dataset.list} tbody tr`)];
   const texts = rows.map((row) => row.textContent.toLowerCase());
   const apply = () => {
     const wanted = [...new FormData(form)].filter(([, text]) => text !== '');
@@ -58,13 +57,13 @@ if (form) {
         name === 'text' ? texts[index].includes(text.toLowerCase()) : row.dataset[name] === text));
       shown += !row.hidden;
     });
-    document.querySelector('#shown').textContent = `${shown} of ${rows.length} shown`;
+    form.querySelector('.count').textContent = `${shown} of ${rows.length} shown`;
   };
   form.hidden = false;
   form.addEventListener('input', apply);
   form.addEventListener('submit', (event) => event.preventDefault());
   apply();
-}
+});
 
 document.addEventListener('keydown', (event) => {
   if (event.target.matches('input, select') || event.ctrlKey || event.metaKey || event.altKey) {

@@ -96,17 +96,19 @@ class Game(EventHandler):
     a ``Progress`` that waits for the person before each puzzle.
     """
 
-    def __init__(self, domain: Domain, name: str) -> None:
+    def __init__(self, domain: Domain, name: str, goal_beside: bool = False) -> None:
         """Start without a puzzle.
 
         Args:
             domain: of the puzzles.
             name: of the person, '' for none.
+            goal_beside: whether the page begins with the goal beside the board; a button of the
+                page changes it.
 
         Raises:
             InputError: the domain cannot be played by hand.
         """
-        self.name = name
+        self.name, self._goal_beside = name, goal_beside
         self._hand, self._marks = hand_of(domain), domain.part('marks')
         self._news = threading.Condition()
         self._version = 0
@@ -232,7 +234,8 @@ class Game(EventHandler):
                 'puzzle': self._number, 'puzzles': self._total, 'solved': self._solved,
                 'moves': len(puzzle.log), 'budget': puzzle.budget, 'waiting': puzzle.waiting,
                 'pieces': puzzle.pieces, 'example': puzzle.example, 'now': puzzle.now,
-                'goal': puzzle.goal, 'log': list(puzzle.log), 'verdict': puzzle.verdict,
+                'goal': puzzle.goal, 'goal_beside': self._goal_beside, 'log': list(puzzle.log),
+                'verdict': puzzle.verdict,
                 'stops_at_goal': puzzle.stops_at_goal, 'rules': self._hand.RULES}
 
     def picture(self, number: int) -> bytes:

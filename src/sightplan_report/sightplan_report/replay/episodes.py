@@ -1,4 +1,4 @@
-"""Search for one episode in a run, sweep, bag or folder by id, number or part of its id."""
+"""Search for one episode or sample in a run, sweep, bag or folder: by id, its part, or number."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from sightplan.replay.sources import Sources, run_of
 from sightplan_report.episode_page import read_recorded, result_text
 from sightplan_report.lines import SAMPLE
 from sightplan_report.results import EPISODES, RunResults, gather
+from sightplan_report.sample_page import result_of
 
 _MOST_LISTED, _NEAREST = 60, 3
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """An episode that can be read.
+    """An episode that can be read, or a sample.
 
     Attributes:
         id: its id.
@@ -50,6 +51,11 @@ class Found:
         """The run directory; None for bags that stand alone."""
         return self.run.folder if self.run is not None else run_of(self.where)
 
+    @property
+    def is_sample(self) -> bool:
+        """Whether it is a sample: then it has a run and a line."""
+        return self.line is not None and self.line.get('kind') == SAMPLE
+
     def read(self) -> tuple[RecordedEpisode | None, str]:
         """Recorded episode of the bag, or None; and the reason for None."""
         if self.episode is not None:
@@ -59,7 +65,7 @@ class Found:
 
 
 def find_episodes(path: Path | str) -> list[Found]:
-    """All episodes at or below a path, in order.
+    """All episodes and samples at or below a path, in order.
 
     Raises:
         InputError: there is none; names the path and the remedy.
@@ -83,22 +89,16 @@ def _of_runs(place: Path) -> list[Found]:
     several = len(results.runs) > 1
     for run in results.runs:
         for line in run.lines:
-            if line.get('kind') != SAMPLE:
-                found.append(Found(
-                    line['id'], f'{line["id"]} ({run.name})' if several else line['id'],
-                    result_text(line), run.folder, run, line))
+            sample = line.get('kind') == SAMPLE
+            found.append(Found(
+                line['id'], f'{line["id"]} ({run.name})' if several else line['id'],
+                result_of(line) if sample else result_text(line), run.folder, run, line))
         found += _left(run)
     read = {run.folder.resolve() for run in results.runs}
     if place.is_dir():
         for file in sorted(place.rglob(EPISODES)):
             if file.parent.resolve() not in read and b'\n' not in file.read_bytes():
                 found += _broken_off(file.parent)
-    if not found:
-        suites = ', '.join(dict.fromkeys(str(line.get('suite')) for run in results.runs
-                                         for line in run.lines))
-        raise InputError(f'{place}: holds samples of suite {suites} and no episode: a sample is '
-                         f'one request and one reply, in which nothing is decided step by step; '
-                         f'"sightplan report {place}" shows them')
     return found
 
 
@@ -160,7 +160,7 @@ def _ended(episode: RecordedEpisode) -> str:
 
 
 def choose(found: Sequence[Found], wanted: str, path: Path | str) -> Found:
-    """The episode that is wanted.
+    """The episode or sample that is wanted.
 
     Args:
         found: all there are.
@@ -174,13 +174,13 @@ def choose(found: Sequence[Found], wanted: str, path: Path | str) -> Found:
     if not wanted:
         if len(found) == 1:
             return found[0]
-        raise InputError(f'{path}: holds {len(found)} episodes; add the id of one, its number, or '
-                         f'a part of its id that no other has:\n{_listed(found)}')
+        raise InputError(f'{path}: holds {len(found)} {_what(found)}s; add the id of one, its '
+                         f'number, or a part of its id that no other has:\n{_listed(found)}')
     same = [one for one in found if wanted in (one.id, one.title)]
     if not same and wanted.isdecimal():
         if not 1 <= int(wanted) <= len(found):
-            raise InputError(f'{path}: has no episode number {wanted}; there are {len(found)}, '
-                             f'from 1:\n{_listed(found)}')
+            raise InputError(f'{path}: has no {_what(found)} number {wanted}; there are '
+                             f'{len(found)}, from 1:\n{_listed(found)}')
         return found[int(wanted) - 1]
     for fits in (lambda one: one.id.startswith(wanted),
                  lambda one: one.id.rpartition('/')[2] == wanted,
@@ -190,13 +190,17 @@ def choose(found: Sequence[Found], wanted: str, path: Path | str) -> Found:
     if len(same) == 1:
         return same[0]
     if same:
-        raise InputError(f'{path}: {len(same)} episodes fit {wanted!r}; give the number of '
+        raise InputError(f'{path}: {len(same)} {_what(found)}s fit {wanted!r}; give the number of '
                          f'one:\n{_listed(found, same)}')
     names = {name: one for one in found for name in (one.id.rpartition('/')[2], one.id)}
     near = dict.fromkeys(names[name].id for name in difflib.get_close_matches(
         wanted, list(names), _NEAREST, 0.4))
-    raise InputError(f'{path}: has no episode {wanted!r}' + (
+    raise InputError(f'{path}: has no {_what(found)} {wanted!r}' + (
         f'; the nearest are {", ".join(near)}' if near else f':\n{_listed(found)}'))
+
+
+def _what(found: Sequence[Found]) -> str:
+    return 'sample' if found and all(one.is_sample for one in found) else 'episode'
 
 
 def _listed(found: Sequence[Found], only: Sequence[Found] | None = None) -> str:

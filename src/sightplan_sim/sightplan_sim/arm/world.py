@@ -188,6 +188,16 @@ class ArmedWorld(EpisodicWorld[E]):
             self.skills.reset(self._for_skills(spec.problem))
             self._start(episode)
 
+    def carry_on(self) -> None:
+        """Park the arm, and open the gate after a hold; the things stay where they are.
+
+        Raises:
+            WorldError: the hand is not empty.
+            ArmStoppedError: the gate has stopped, and nobody has re-armed it.
+        """
+        with self._lock:
+            self.skills.reset(self._for_skills(self._current().spec.problem))
+
     def observe(self) -> Observation:
         """Take a picture; while nothing moves, the last one is returned with a new stamp."""
         with self._lock:

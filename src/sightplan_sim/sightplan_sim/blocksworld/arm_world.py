@@ -38,7 +38,7 @@ from sightplan_sim.blocksworld.arm_scene import (
     check_view,
 )
 from sightplan_sim.blocksworld.camera import BLOCK_M, FRONT_M
-from sightplan_sim.blocksworld.initial import Scenario, read_scenario
+from sightplan_sim.blocksworld.initial import Scenario, read_scenario, with_row
 from sightplan_sim.blocksworld.look import COLOURS, Look, sample_look
 from sightplan_sim.blocksworld.settings import Settings
 from sightplan_sim.blocksworld.truth import outcome_of, true_atoms
@@ -104,6 +104,10 @@ class ArmWorld(ArmedWorld['_Episode']):
         """
         camera = self._scene.camera(0, 0, Look())
         return pose_matrix(camera.axes, camera.position_m)
+
+    def with_start(self, problem: Problem) -> Problem:
+        """Return the problem; one without initial facts with one block in each column."""
+        return with_row(problem)
 
     def camera_process(self) -> CameraProcess:
         """A process that draws live pictures of this world; the caller closes it."""

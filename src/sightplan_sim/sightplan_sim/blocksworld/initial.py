@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sightplan.domains import load_domain
-from sightplan.model import InputError, Problem, State, WorldError
+from sightplan.model import Atom, InputError, Problem, State, WorldError
 from sightplan_arm.columns import column_order
 from sightplan_sim.blocksworld.camera import MAX_COLUMNS
 
@@ -81,6 +81,23 @@ def read_scenario(problem: Problem) -> Scenario:
                 raise WorldError(f'{where}: {block} is clear, but {above[block]} is on it')
     return Scenario(order, dict(colours),
                     tuple(tuple(colours[b] for b in piles[column]) for column in order))
+
+
+def with_row(problem: Problem) -> Problem:
+    """Return a problem without initial facts with one block in each column, in their order.
+
+    Raises:
+        WorldError: there are more blocks than columns.
+    """
+    if problem.init:
+        return problem
+    blocks, columns = problem.of_type('block'), column_order(problem)
+    if len(blocks) > len(columns):
+        raise WorldError(f'problem {problem.name}: no fact says where {len(blocks)} blocks are, '
+                         f'and {len(columns)} columns have no room for one each; write facts '
+                         'under :init, or name more columns')
+    return replace(problem, init=frozenset(
+        Atom('incolumn', place) for place in zip(blocks, columns, strict=False)))
 
 
 _KINDS = {'on': ('block', 'block'), 'incolumn': ('block', 'column'), 'clear': ('block',),

@@ -52,7 +52,8 @@ class Showing:
         if self.pictures:
             import cv2  # without pictures it is not needed
             self.renderer = (f'sliding {s.view}, OpenCV {cv2.__version__}, {s.width}x{s.height}, '
-                             f'supersampling {s.supersampling}')
+                             f'supersampling {s.supersampling}'
+                             + (f', pieces {s.size:g} of a cell' if s.view == '3d' else ''))
 
     def begin(self, board: Board, pieces: tuple[Piece, ...], look: Look) -> Shown:
         """Prepare the observations of an episode."""
@@ -61,7 +62,7 @@ class Showing:
             from sightplan_sim.sliding.drawing import make_scene  # needs OpenCV
             s = self._settings
             scene = make_scene(s.view, board.size, pieces, look, width=s.width, height=s.height,
-                               labels=s.labels, samples=s.supersampling)
+                               labels=s.labels, samples=s.supersampling, piece_size=s.size)
         return Shown(board, pieces, look, scene)
 
     def observe(self, shown: Shown, cells: Sequence[int | None], stamp_ns: int = 0) -> Observation:
@@ -76,7 +77,9 @@ class Showing:
         if shown.scene is not None:
             image = shown.scene.render(arrangement)
         else:
-            key = repr((s, shown.board, arrangement, shown.look))
+            # Nothing is drawn, so the pieces have no size: the bytes stay the same at any.
+            settings = repr(s).replace(f', size={s.size!r}', '')
+            key = f'({settings}, {shown.board!r}, {arrangement!r}, {shown.look!r})'
             digest = hashlib.sha256(key.encode()).digest()
             image = np.frombuffer(digest[:12], np.uint8).reshape(2, 2, 3)
         image.setflags(write=False)

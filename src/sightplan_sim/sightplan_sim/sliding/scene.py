@@ -25,6 +25,7 @@ from sightplan_sim.bullet import one_thread
 from sightplan_sim.sliding.canvas import Bytes, Floats, Layer, Window, blend
 from sightplan_sim.sliding.look import Look, Rgb
 from sightplan_sim.sliding.pieces import Byte3, Piece
+from sightplan_sim.sliding.solids import FILLING
 
 BACKGROUND: Byte3 = (82, 138, 174)
 """sRGB colour of all pixels that show neither board nor piece, and of no others."""
@@ -38,12 +39,14 @@ class Options:
         width, height: of the picture [px].
         labels: ``both``, ``edge``, ``cell`` or ``none``.
         samples: per pixel and direction.
+        piece_size: width of the cubes in 3D [cells]; see ``solids``.
     """
 
     width: int = 640
     height: int = 480
     labels: str = 'both'
     samples: int = 3
+    piece_size: float = FILLING
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +93,21 @@ class Scene(ABC):
                  options: Options = Options()) -> None:
         self.size, self.pieces = size, tuple(pieces)
         self.look, self.options = look, options
+        self._last: tuple[Arrangement, Bytes] | None = None
         tints = look.tints or ((0.0, 0.0, 0.0),) * len(self.pieces)
         self.colours = [_shown(piece.rgb, tint)
                         for piece, tint in zip(self.pieces, tints, strict=True)]
 
     def render(self, arrangement: Arrangement) -> Bytes:
-        """(H, W, 3) uint8 RGB of the pieces in an arrangement."""
+        """(H, W, 3) uint8 RGB of the pieces in an arrangement.
+
+        The last picture is kept, since a board is often looked at again before anything moves.
+        """
+        if self._last is None or self._last[0] != arrangement:
+            self._last = arrangement, self._drawn(arrangement)
+        return self._last[1].copy()
+
+    def _drawn(self, arrangement: Arrangement) -> Bytes:
         still = _still(type(self), self.size, dataclasses.replace(
             self.look, tints=(), film=Film()), self.options)
         with one_thread():

@@ -81,15 +81,15 @@ class Scene3D(Scene):
     def segmentation(self, arrangement: Arrangement) -> NDArray[np.int32]:
         """(H, W) int32: which piece each pixel shows, its index + 1; 0 where none is."""
         found = np.zeros((self.options.height, self.options.width), np.uint8)
-        for index, origin in self._far_to_near(arrangement):
+        for index, origin in self.far_to_near(arrangement):
             filled_hull(found, self.view.project(
-                solids.outline(self.pieces[index].kind) + origin), index + 1)
+                self._outline(index) + origin), index + 1)
         return found.astype(np.int32)
 
     def layer(self, arrangement: Arrangement) -> Layer:
         """Layer that shows the pieces."""
         layer = Layer(self._window, self.options.samples)
-        for index, origin in self._far_to_near(arrangement):
+        for index, origin in self.far_to_near(arrangement):
             if self.pieces[index].kind == 'sphere':
                 self._draw_ball(layer, origin, self.colours[index])
             else:
@@ -100,11 +100,15 @@ class Scene3D(Scene):
     def _window(self) -> Window:
         """Smallest window of the picture that contains all pieces, wherever they stand."""
         corners = np.array([(x, y, z) for x in (0, self.size) for y in (0, self.size)
-                            for z in (0.0, 1.0)], np.float64)
+                            for z in (0.0, solids.TALLEST)], np.float64)
         return Window.around(self.view.project(corners), self.options.width, self.options.height)
 
-    def _far_to_near(self, arrangement: Arrangement) -> Iterator[tuple[int, Floats]]:
-        """The pieces, and where the middles of their cells are, (3,)."""
+    def _outline(self, index: int) -> Floats:
+        """Points (N, 3) around a piece, from the middle of its cell."""
+        return solids.outline(self.pieces[index].kind, self.options.piece_size)
+
+    def far_to_near(self, arrangement: Arrangement) -> Iterator[tuple[int, Floats]]:
+        """Yield each piece's index, and the middle of its cell (3,), in the order of drawing."""
         eye = self.view.position_m
         places = [(index, np.array([cell % self.size + 0.5, cell // self.size + 0.5, 0.0]))
                   for index, cell in enumerate(arrangement)]
@@ -114,7 +118,7 @@ class Scene3D(Scene):
 
     def _draw_solid(self, layer: Layer, index: int, origin: Floats) -> None:
         piece, colour = self.pieces[index], self.colours[index]
-        shape = solids.solid(piece.kind)
+        shape = solids.solid(piece.kind, self.options.piece_size)
         vertices = shape.vertices + origin
         fixed = layer.fixed(self.view.project(vertices))
         _outline(layer, fixed, colour)
@@ -131,19 +135,21 @@ class Scene3D(Scene):
 
     def _draw_ball(self, layer: Layer, origin: Floats, colour: Rgb) -> None:
         """A sphere, sample by sample: each one's ray meets it, or does not."""
-        points = self.view.project(solids.outline('sphere') + origin)
+        points = self.view.project(solids.outline('sphere', self.options.piece_size) + origin)
         _outline(layer, layer.fixed(points), colour)
         window, samples = layer.window, layer.samples
         part = Window.around(points, self.options.width, self.options.height, margin=1)
         left, right = max(part.left, window.left), min(part.right, window.right)
         upper, lower = max(part.upper, window.upper), min(part.lower, window.lower)
-        view, radius = self.view, np.float32(solids.BALL_RADIUS)
+        view = self.view
+        high = solids.ball_radius(self.options.piece_size)
+        radius = np.float32(high)
         k = view.optics.matrix()
         u, v = ((np.arange(low * samples, high * samples) + 0.5) / samples - 0.5
                 for low, high in ((left, right), (upper, lower)))
         x = ((u - k[0, 2]) / k[0, 0]).astype(np.float32)[None, :]
         y = ((v - k[1, 2]) / k[1, 1]).astype(np.float32)[:, None]
-        centre = origin + np.array([0.0, 0.0, solids.BALL_RADIUS])
+        centre = origin + np.array([0.0, 0.0, high])
         cx, cy, cz = view.to_optical(centre).astype(np.float32)
         square = x * x + y * y + 1
         along = x * cx + y * cy + cz
@@ -193,8 +199,8 @@ class Scene3D(Scene):
         window, view = self._window, self.view
         part = window.slices
         shade = np.zeros(rgb.shape[:2], np.uint8)
-        for index, origin in self._far_to_near(arrangement):
-            points = solids.outline(self.pieces[index].kind) + origin
+        for index, origin in self.far_to_near(arrangement):
+            points = self._outline(index) + origin
             ground = points - points[:, 2:] * (light / light[2])
             filled_hull(shade, view.project(ground), 255)
         soft = cv2.GaussianBlur(shade[part], (0, 0), _SHADOW_PX * self.options.width / 640)

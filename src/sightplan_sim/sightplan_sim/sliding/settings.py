@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sightplan.model import param
 from sightplan_sim.arm.settings import HardwareSettings
+from sightplan_sim.sliding.solids import FILLING, SMALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,10 @@ class Settings(HardwareSettings):
     view: str = param(
         '3d', 'what an observation shows: solid pieces seen from above one side ("3d"), flat ones '
         '("2d"), or a text of one line for each piece ("text")', choices=('3d', '2d', 'text'))
+    size: float = param(
+        FILLING, 'how wide the solid pieces of a 3D picture are, in widths of a cell: as wide as '
+        "their cell, as iVISPAR's (1), down to small ones that seldom hide each other (0.62, the "
+        'width of cubes; other shapes are a little wider)', low=SMALL, high=FILLING)
     labels: str = param(
         'both', 'names in the picture: letters and digits along the edges ("edge"), names on '
         'free cells ("cell"), both, or none', choices=('both', 'edge', 'cell', 'none'))

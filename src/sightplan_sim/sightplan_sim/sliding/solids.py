@@ -1,7 +1,14 @@
-"""The pieces' shapes as convex solids over a unit cell, and how they reflect light."""
+"""The pieces' shapes as convex solids over a unit cell, and how they reflect light.
+
+A board's *piece size* is how wide its cubes are, in sides of a cell. At ``FILLING`` every solid is
+as wide as its cell, as in iVISPAR. At ``SMALL`` cubes and cylinders are .62 wide, balls .72,
+pyramids and cones .74, prisms .86; between the two the width of each kind changes linearly. A
+solid keeps its proportions at all sizes. Numbered tiles have one size.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from dataclasses import dataclass
@@ -13,8 +20,12 @@ from sightplan_sim.sliding.look import Look
 
 Floats = NDArray[np.float64]
 
-BALL_RADIUS = 0.36
+FILLING, SMALL = 1.0, 0.62
+"""Piece sizes: as wide as the cell, and the smallest that is drawn."""
+TALLEST = 1.17
+"""Height that no solid exceeds at any piece size [cells]."""
 TILE_HEIGHT = 0.16
+_SMALL_BALL_RADIUS = 0.36
 _SEGMENTS = 72
 _TILE_HALF = 0.45
 _PRISM_YAW_DEG = 78.0
@@ -38,22 +49,41 @@ class Solid:
     shiny: bool
 
 
-@functools.cache
-def solid(kind: str) -> Solid:
+@functools.lru_cache(maxsize=256)
+def solid(kind: str, size: float = FILLING) -> Solid:
     """The solid of a kind of piece.
+
+    Args:
+        kind: of the piece.
+        size: piece size of the board.
 
     Raises:
         KeyError: it has no corners (``sphere``), or is unknown.
     """
-    return {'cube': _cube, 'pyramid': _pyramid, 'cylinder': _cylinder, 'cone': _cone,
-            'prism': _prism, 'tile': _tile}[kind]()
+    small = {'cube': _cube, 'pyramid': _pyramid, 'cylinder': _cylinder, 'cone': _cone,
+             'prism': _prism, 'tile': _tile}[kind]()
+    if kind == 'tile':
+        return small
+    return dataclasses.replace(small, vertices=small.vertices * _growth(
+        2 * float(np.abs(small.vertices[:, :2]).max()), size))
 
 
-def outline(kind: str) -> Floats:
+def ball_radius(size: float = FILLING) -> float:
+    """Radius of a sphere at a piece size [cells]."""
+    return _SMALL_BALL_RADIUS * _growth(2 * _SMALL_BALL_RADIUS, size)
+
+
+@functools.lru_cache(maxsize=256)
+def outline(kind: str, size: float = FILLING) -> Floats:
     """Points (N, 3) whose convex hull is the solid; for a sphere nearly."""
     if kind != 'sphere':
-        return solid(kind).vertices
-    return _ball_points()
+        return solid(kind, size).vertices
+    return _ball_points(ball_radius(size))
+
+
+def _growth(width: float, size: float) -> float:
+    """Factor by which a solid that is ``width`` wide at ``SMALL`` is larger at a piece size."""
+    return 1 + (1 / width - 1) * (size - SMALL) / (FILLING - SMALL)
 
 
 def light_of(look: Look) -> Floats:
@@ -130,8 +160,7 @@ def _prism() -> Solid:
     return _made(vertices, [*sides, [3, 4, 5]], shiny=False)
 
 
-@functools.cache
-def _ball_points() -> Floats:
-    rows = [_ring(BALL_RADIUS * math.cos(a), BALL_RADIUS * (1 + math.sin(a)), 24)
+def _ball_points(radius: float) -> Floats:
+    rows = [_ring(radius * math.cos(a), radius * (1 + math.sin(a)), 24)
             for a in np.linspace(-1.5, 1.5, 11)]
     return np.concatenate(rows)

@@ -133,6 +133,15 @@ class TabletopArmWorld(Closing):
         self._start = {name: at for name, (at, _) in self.arm.places().items()}
         self.skills.reset()
 
+    def carry_on(self) -> None:
+        """Open the gate after a hold, and park the arm; the things stay where they are.
+
+        Raises:
+            WorldError: the hand is not empty.
+            ArmStoppedError: the gate has stopped, and nobody has re-armed it.
+        """
+        self.skills.reset()
+
     def frame(self) -> Frame:
         """A present picture with the true segmentation; its depth has no errors."""
         return self._scene.shoot(self.arm.poses())

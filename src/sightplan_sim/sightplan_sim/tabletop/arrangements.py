@@ -45,23 +45,55 @@ REACH_M = (0.32, 0.74)
 """Smallest and largest distance from the base to a thing's or destination's middle [m]."""
 GAP_M = 0.025
 """Smallest distance between two things [m]."""
+MIDDLE_M, AROUND_M = 0.08, 0.23
+"""Largest distance from the table's middle of what stands there, and smallest of all else [m]."""
+EVERYWHERE = (0.0, math.inf)
 LAYOUTS = 12
 """Number of layouts tried with the same things before other things are drawn."""
 _TRIES = 60
 _MOST_MOVED = 9
 
-_GOES_INTO = {
-    'tray': ('mug', 'cup', 'can', 'jar', 'bottle', 'box', 'apple', 'banana', 'napkin', 'fork',
-             'knife', 'spoon', 'screwdriver', 'hammer'),
-    'crate': ('mug', 'cup', 'can', 'jar', 'bottle', 'apple', 'banana', 'ball', 'napkin', 'fork',
-              'knife', 'spoon', 'screwdriver', 'hammer'),
+GOES_INTO = {
+    'tray': (
+        'mug',
+        'cup',
+        'can',
+        'jar',
+        'bottle',
+        'box',
+        'apple',
+        'banana',
+        'napkin',
+        'fork',
+        'knife',
+        'spoon',
+        'screwdriver',
+        'hammer',
+    ),
+    'crate': (
+        'mug',
+        'cup',
+        'can',
+        'jar',
+        'bottle',
+        'apple',
+        'banana',
+        'ball',
+        'napkin',
+        'fork',
+        'knife',
+        'spoon',
+        'screwdriver',
+        'hammer',
+    ),
     'bowl': ('apple', 'ball'),
     'plate': ('mug', 'cup', 'can', 'apple', 'napkin'),
     'drawer': ('apple', 'ball', 'banana', 'napkin', 'spoon', 'fork', 'screwdriver'),
 }
 """Categories of things that each kind of destination takes."""
-_MOST_IN = {'tray': 6, 'crate': 6, 'bowl': 3, 'plate': 2, 'drawer': 4}
-MOVED = tuple(dict.fromkeys(itertools.chain.from_iterable(_GOES_INTO.values())))
+MOST_IN = {'tray': 6, 'crate': 6, 'bowl': 3, 'plate': 2, 'drawer': 4}
+"""Largest number of things that come to each kind of destination."""
+MOVED = tuple(dict.fromkeys(itertools.chain.from_iterable(GOES_INTO.values())))
 """Categories of things that are moved."""
 _ALIKE = ({'red', 'pink', 'orange'}, {'red', 'brown', 'orange'}, {'orange', 'yellow'},
           {'blue', 'purple'}, {'purple', 'pink'}, {'white', 'grey'}, {'black', 'grey'},
@@ -125,23 +157,70 @@ class Clause:
     drawer: str = ''
 
 
+@dataclass(frozen=True, slots=True)
+class Want:
+    """An intention about the things of a table, see ``intentions``.
+
+    Attributes:
+        name: of the intention.
+        sentence: its words; {into} and {in} name the place.
+        choices: names of things that are taken; each choice is as right, the first is the plan's.
+        homes: all these things, each with the name of the place where the plan puts it.
+        drawers: names of drawers that are as right, the plan's first; none without a drawer.
+        ends: whether the drawer is left ``open`` or ``closed``; '' without one.
+        others: things, each with the names of other places that are as right.
+    """
+
+    name: str
+    sentence: str
+    choices: tuple[tuple[str, ...], ...]
+    homes: tuple[tuple[str, str], ...]
+    drawers: tuple[str, ...] = ()
+    ends: str = ''
+    others: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
 @dataclass(frozen=True)
 class Arrangement:
-    """A table with the clauses of its task.
+    """A table with the clauses of its task, or with what somebody wants.
 
     Attributes:
         table: things and look.
         clauses: in their order.
         destinations: all there are, by name.
+        wants: of an implicit instruction, in any order.
     """
 
     table: Table
     clauses: tuple[Clause, ...]
     destinations: dict[str, Destination]
+    wants: tuple[Want, ...] = ()
+
+    @property
+    def drawers(self) -> dict[str, bool]:
+        """Drawers that the task is about, each with whether its plan leaves it closed."""
+        ends = {one.drawer: one.action not in _LEAVES_OPEN for one in self.clauses if one.drawer}
+        return ends | {name: one.ends == 'closed' for one in self.wants for name in one.drawers}
 
 
 class NoRoomError(Exception):
     """Raised if a draw fails; the next one may succeed."""
+
+
+def draw_numbers(
+    seed: int, horizon: str, held_out: bool, attempt: int
+) -> tuple[tuple[int, int, int, int], int]:
+    """Return the numbers that decide a draft of a table, and which layout of it is tried.
+
+    Args: as of ``arrange``.
+
+    Raises:
+        InputError: there is no such horizon.
+    """
+    if horizon not in HORIZONS:
+        raise InputError(f'there is no horizon {horizon!r}; there are {", ".join(HORIZONS)}')
+    draft, layout = divmod(attempt, LAYOUTS)
+    return (seed, int(held_out), list(HORIZONS).index(horizon), draft), layout
 
 
 def arrange(seed: int, horizon: str, held_out: bool, attempt: int = 0) -> Arrangement:
@@ -157,18 +236,41 @@ def arrange(seed: int, horizon: str, held_out: bool, attempt: int = 0) -> Arrang
         InputError: there is no such horizon.
         NoRoomError: there is no table of these numbers; try the next attempt.
     """
-    if horizon not in HORIZONS:
-        raise InputError(f'there is no horizon {horizon!r}; there are {", ".join(HORIZONS)}')
-    draft, layout = divmod(attempt, LAYOUTS)
-    numbers = (seed, int(held_out), list(HORIZONS).index(horizon), draft)
+    numbers, layout = draw_numbers(seed, horizon, held_out, attempt)
     drafted = _drafted(numbers)
     if drafted is None:
         raise NoRoomError
     things, clauses, destinations = drafted
-    rng = np.random.default_rng([*numbers, layout, 732])
     opened = next((one.drawer for one in clauses if one.action in _FINDS_OPEN), '')
-    placed = _placed(rng, things, opened)
-    return Arrangement(Table(seed, held_out, placed, _look(rng, placed)), clauses, destinations)
+    table = laid_out(
+        seed, held_out, np.random.default_rng([*numbers, layout, 732]), things, opened
+    )
+    return Arrangement(table, clauses, destinations)
+
+
+def laid_out(
+    seed: int,
+    held_out: bool,
+    rng: np.random.Generator,
+    things: Mapping[str, Thing],
+    opened: str,
+    middle: Sequence[str] = (),
+) -> Table:
+    """Draw places for things on a table, and a look at them.
+
+    Args:
+        seed: of the table.
+        held_out: see ``sample_table``.
+        rng: draws.
+        things: by name.
+        opened: name of the drawer that stands open; '' for none.
+        middle: names of things that stand in the middle of the table, where then nothing else is.
+
+    Raises:
+        NoRoomError: no places were found.
+    """
+    placed = _placed(rng, things, opened, middle)
+    return Table(seed, held_out, placed, _look(rng, placed))
 
 
 _Drafted = tuple[dict[str, Thing], tuple[Clause, ...], dict[str, Destination]]
@@ -178,18 +280,23 @@ _Drafted = tuple[dict[str, Thing], tuple[Clause, ...], dict[str, Destination]]
 def _drafted(numbers: tuple[int, ...]) -> _Drafted | None:
     """Things, clauses and destinations of one draw; None if it failed."""
     try:
-        return _Drafting(np.random.default_rng([*numbers, 731]), bool(numbers[1])).drafted(
-            tuple(HORIZONS)[numbers[2]])
+        return Drafting(np.random.default_rng([*numbers, 731]), bool(numbers[1])).drafted(
+            tuple(HORIZONS)[numbers[2]]
+        )
     except NoRoomError:
         return None
 
 
-def _placed(rng: np.random.Generator, things: Mapping[str, Thing],
-            opened: str) -> tuple[Placed, ...]:
-    laying = _Laying(rng)
+def _placed(rng: np.random.Generator, things: Mapping[str, Thing], opened: str,
+            middle: Sequence[str]) -> tuple[Placed, ...]:
+    laying = Laying(rng)
     order = sorted(things, key=lambda name: (
-        things[name].category != CABINET, -footprint_area(things[name])))
-    poses = {name: laying.place(things[name]) for name in order}
+        name not in middle, things[name].category != CABINET, -footprint_area(things[name])))
+    away = {True: (0.0, MIDDLE_M), False: (AROUND_M, math.inf)}
+    poses = {name: laying.place(things[name], away[name in middle] if middle else EVERYWHERE)
+             for name in order}
+    if middle and not _is_between([poses[name] for name in things if name not in middle]):
+        raise NoRoomError
     placed = []
     for name, thing in things.items():
         out: tuple[tuple[str, float], ...] = ()
@@ -199,6 +306,12 @@ def _placed(rng: np.random.Generator, things: Mapping[str, Thing],
             out = ((opened, slide.upper),)
         placed.append(Placed(name, thing, poses[name], opened=out))
     return tuple(placed)
+
+
+def _is_between(around: Sequence[Pose]) -> bool:
+    """Whether things stand on either side of the table's middle, which tells where it is."""
+    sides = [pose.position[0] for pose in around]
+    return min(sides) < -AROUND_M / 2 and max(sides) > AROUND_M / 2
 
 
 def _look(rng: np.random.Generator, things: tuple[Placed, ...]) -> Look:
@@ -218,10 +331,12 @@ def _shapes(rng: np.random.Generator, horizon: str) -> list[tuple[str, tuple[int
         for _ in range(int(rng.choice(_CLAUSES[horizon]))):
             action = str(rng.choice(list(weights), p=chances))
             pools = {OPEN: 0, CLOSE: 0, SORT: int(rng.integers(2, 4))}.get(action, 1)
-            most = 2 if action == SORT else min(
-                _MOST_OF[horizon], _MOST_IN['drawer'] if action not in (PUT, SORT) else 9)
-            shapes.append((action, tuple(
-                int(rng.integers(1, most + 1)) for _ in range(pools))))
+            most = (
+                2
+                if action == SORT
+                else min(_MOST_OF[horizon], MOST_IN['drawer'] if action not in (PUT, SORT) else 9)
+            )
+            shapes.append((action, tuple(int(rng.integers(1, most + 1)) for _ in range(pools))))
         moved = sum(sum(counts) for _, counts in shapes)
         length = sum(_OWN_STEPS[action] + 2 * sum(counts) for action, counts in shapes)
         drawers = [action for action, _ in shapes if action not in (PUT, SORT)]
@@ -232,7 +347,7 @@ def _shapes(rng: np.random.Generator, horizon: str) -> list[tuple[str, tuple[int
             return shapes
 
 
-class _Drafting:
+class Drafting:
     """Draw of a task, the things for it, and their places."""
 
     def __init__(self, rng: np.random.Generator, held_out: bool) -> None:
@@ -273,8 +388,13 @@ class _Drafting:
         """Pools with their destinations."""
         for count in counts:
             for _ in range(_TRIES):
-                kind = 'drawer' if drawer else self._draw.pick(
-                    [kind for kind in _MOST_IN if kind != 'drawer' and count <= _MOST_IN[kind]])
+                kind = (
+                    'drawer'
+                    if drawer
+                    else self._draw.pick(
+                        [kind for kind in MOST_IN if kind != 'drawer' and count <= MOST_IN[kind]]
+                    )
+                )
                 if found := self._one_goods(kind, count, drawer):
                     yield found
                     break
@@ -347,7 +467,7 @@ class _Drafting:
             return self._group(kind, count)
         if how == 'list':
             return self._list(kind, count)
-        fresh = [one for one in self._free(_GOES_INTO[kind]) if not self._has(one)]
+        fresh = [one for one in self._free(GOES_INTO[kind]) if not self._has(one)]
         if how in ('kind', 'all_but'):
             extra = int(how == 'all_but')
             fresh = [one for one in fresh if len(self._apart(one)) > extra]
@@ -396,8 +516,7 @@ class _Drafting:
         """Several of other categories, identical ones among them."""
         names: list[str] = []
         for part in _parts(self._rng, count):
-            fresh = [one for one in self._free(_GOES_INTO[kind])
-                     if not self._has(one)]
+            fresh = [one for one in self._free(GOES_INTO[kind]) if not self._has(one)]
             if not fresh:
                 return None
             names += self._add_identical(self._draw.pick(fresh), part)
@@ -408,7 +527,7 @@ class _Drafting:
         groups = instruction_words().groups
         name = self._draw.pick(sorted(groups))
         group = groups[name]
-        fits = [one for one in group.categories if one in _GOES_INTO[kind]]
+        fits = [one for one in group.categories if one in GOES_INTO[kind]]
         present = {one.category for one in self._things.values()}
         families = {category_of(one).family for one in present}
         if len(fits) < 2 or present & {*group.categories, *group.unless} or any(
@@ -439,9 +558,12 @@ class _Drafting:
             if len(self._things) >= wanted:
                 return
             if self._draw.chance(0.12):
-                kind = self._draw.pick(tuple(one for one in _MOST_IN if one != 'drawer'))
-                if (colours := self._free_colours(kind)) and not (
-                        kind == 'crate' and self._has('box')):
+                kind = self._draw.pick(tuple(one for one in MOST_IN if one != 'drawer'))
+                if (
+                    (colours := self._free_colours(kind))
+                    and kind not in self._banned
+                    and not (kind == 'crate' and self._has('box'))
+                ):
                     self._add(make_thing(self._draw, kind, self._draw.pick(colours)))
                 continue
             present = sorted({one.category for one in self._things.values()} & set(MOVED))
@@ -476,7 +598,7 @@ def _parts(rng: np.random.Generator, count: int, least: int = 2) -> list[int]:
     return [int(b - a) for a, b in itertools.pairwise([0, *cuts, count])]
 
 
-class _Laying:
+class Laying:
     """Finds places on the table, one after another."""
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -491,8 +613,12 @@ class _Laying:
         self._within = ((np.abs(x) < AREA_HALF_M[0]) & (np.abs(y[:, None]) < AREA_HALF_M[1])
                         & (away > REACH_M[0]) & (away < REACH_M[1]))
 
-    def place(self, thing: Thing) -> Pose:
+    def place(self, thing: Thing, away_m: tuple[float, float] = EVERYWHERE) -> Pose:
         """A free place that the arm reaches.
+
+        Args:
+            thing: what is placed.
+            away_m: smallest and largest distance of its middle from that of the table [m].
 
         Raises:
             NoRoomError: none was found.
@@ -508,7 +634,7 @@ class _Laying:
                 yaw = float(self._rng.uniform(-math.pi, math.pi))
                 at = self._free_cell(least)
                 shape = turned(outline, yaw) + at
-            if not self._reached(shape, thing):
+            if not self._reached(shape, thing) or not away_m[0] <= math.hypot(*at) <= away_m[1]:
                 continue
             cells = self._grid.empty()
             self._grid.fill(cells, shape)

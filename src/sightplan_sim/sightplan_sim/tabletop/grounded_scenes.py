@@ -33,8 +33,12 @@ from sightplan_sim.tabletop.table import Table, turned
 from sightplan_sim.tabletop.tidy_problems import problem_of
 from sightplan_sim.tabletop.tidying import Tidying, tidying
 from sightplan_sim.tabletop.visible import Visible
+from sightplan_sim.tabletop.wants import want_table
 
-ATTEMPTS = 400
+ATTEMPTS, WANT_ATTEMPTS = 400, 4000
+"""Largest numbers of draws for one scene."""
+IMPLICIT = 'implicit_'
+"""Begins the names of problems and scenes with implicit instructions."""
 MOST_ALIKE = 0.4
 """Largest intersection over union of the boxes of two things."""
 LEAST_SEEN = 0.5
@@ -64,41 +68,59 @@ class GroundedTables(Closing):
         """Give the physics client back."""
         self._painter.close()
 
-    def scene(self, seed: int, horizon: str, *, held_out: bool = True) -> GroundedPlanScene:
+    def scene(
+        self, seed: int, horizon: str, *, held_out: bool = True, explicit: bool = True
+    ) -> GroundedPlanScene:
         """Make a scene; see ``sightplan.model.grounded_plan.GroundedPlanSource``."""
-        found, visible = self._found(seed, horizon, held_out)
+        found, visible = self._found(seed, horizon, held_out, explicit)
         optics, f = visible.view.optics, visible.view.optics.focal_px
-        name = scene_id(seed, horizon, held_out)
+        name = scene_id(seed, horizon, held_out, explicit)
         return GroundedPlanScene(
             name, visible.frame.rgb, visible.frame.depth_m,
             (f, f, optics.width / 2, optics.height / 2), tuple(pieces(found, visible)),
             tuple(grounded(task, found, visible, f'{name}/1') for task in found.tasks))
 
-    def tidying(self, seed: int, horizon: str, *, held_out: bool = True) -> Tidying:
+    def tidying(
+        self, seed: int, horizon: str, *, held_out: bool = True, explicit: bool = True
+    ) -> Tidying:
         """Table of a scene with the meaning of its instructions: the truth, not for methods.
 
         Raises:
             InputError: there is no such horizon.
         """
-        return self._found(seed, horizon, held_out)[0]
+        return self._found(seed, horizon, held_out, explicit)[0]
 
-    def problem(self, domain: Domain, seed: int, horizon: str) -> Problem:
+    def problem(self, domain: Domain, seed: int, horizon: str, *, explicit: bool = True,
+                ) -> Problem | None:
         """The planning problem of a held-out scene, called by its horizon and seed.
+
+        None if the instruction leaves open which of several goals is reached.
 
         Args:
             domain: ``tabletop``.
             seed: see ``scene``.
             horizon: likewise.
+            explicit: likewise.
 
         Raises:
             InputError: there is no such horizon.
         """
-        return problem_of(self.tidying(seed, horizon), domain, f'{horizon}_{seed}')
+        found = self.tidying(seed, horizon, explicit=explicit)
+        if found.has_several_goals:
+            return None
+        return problem_of(found, domain, f'{"" if explicit else IMPLICIT}{horizon}_{seed}')
 
-    def _found(self, seed: int, horizon: str, held_out: bool) -> tuple[Tidying, Visible]:
-        for attempt in range(ATTEMPTS):
+    def _found(
+        self,
+        seed: int,
+        horizon: str,
+        held_out: bool,
+        explicit: bool,
+    ) -> tuple[Tidying, Visible]:
+        draw, attempts = (arrange, ATTEMPTS) if explicit else (want_table, WANT_ATTEMPTS)
+        for attempt in range(attempts):
             try:
-                found = tidying(arrange(seed, horizon, held_out, attempt))
+                found = tidying(draw(seed, horizon, held_out, attempt))
             except NoRoomError:
                 continue
             table = found.arrangement.table
@@ -110,13 +132,18 @@ class GroundedTables(Closing):
                     break
             else:
                 return found, visible
-        raise WorldError(f'no table to tidy was found for seed {seed} and horizon {horizon} in '
-                         f'{ATTEMPTS} attempts; take another seed')
+        raise WorldError(
+            f'no table to tidy was found for seed {seed} and horizon {horizon} in '
+            f'{attempts} attempts; take another seed'
+        )
 
 
-def scene_id(seed: int, horizon: str, held_out: bool) -> str:
+def scene_id(seed: int, horizon: str, held_out: bool, explicit: bool = True) -> str:
     """Id of a scene, such as ``tabletop/held_out/short/7``."""
-    return f'tabletop/{"held_out" if held_out else "training"}/{horizon}/{seed}'
+    return (
+        f'tabletop/{"held_out" if held_out else "training"}/'
+        f'{"" if explicit else IMPLICIT}{horizon}/{seed}'
+    )
 
 
 def make_source() -> GroundedTables:
@@ -131,10 +158,11 @@ def is_clear(found: Tidying, visible: Visible) -> bool:
     seen enough, however much of it is: nobody can tell where its middle is.
     """
     things = [one.name for one in found.arrangement.table.things]
-    drawers = [found.arrangement.destinations[one.drawer] for one in found.arrangement.clauses
-               if one.drawer]
-    if not (all(visible.shows_thing(name, LEAST_SEEN) for name in things)
-            and all(_shows_front(one, found, visible) for one in drawers)):
+    drawers = [found.arrangement.destinations[name] for name in found.arrangement.drawers]
+    if not (
+        all(visible.shows_thing(name, LEAST_SEEN) for name in things)
+        and all(_shows_front(one, found, visible) for one in drawers)
+    ):
         return False
     masks = [visible.thing(name) for name in things
              if found.arrangement.table.named(name).thing.category != CABINET]
@@ -205,18 +233,29 @@ def grounded(task: TidyTask, found: Tidying, visible: Visible, pair: str) -> Gro
         visible: what is seen of it.
         pair: id of the pair.
     """
-    return GroundedPlanTask(task.instruction, task.explicit, tuple(
-        PlanBlock(tuple(_unit(unit, found, visible) for unit in block.units), block.unordered)
-        for block in task.blocks), pair)
+    blocks, *others = (
+        tuple(
+            PlanBlock(
+                tuple(_unit(unit, found, visible) for unit in block.units),
+                block.unordered,
+                block.after,
+            )
+            for block in plan
+        )
+        for plan in (task.blocks, *task.others)
+    )
+    return GroundedPlanTask(
+        task.instruction, task.explicit, blocks, pair, tuple(others), task.intentions
+    )
 
 
 def _unit(unit: NamedUnit, found: Tidying, visible: Visible) -> PlanUnit:
-    places = found.arrangement.destinations
+    def place(name: str) -> Region:
+        return box_of(mask_of(found.arrangement.destinations[name], found, visible))
     if unit.kind is not UnitKind.PICK_PLACE:
-        return PlanUnit(unit.kind, unit.target,
-                        box_of(mask_of(places[unit.target], found, visible)))
+        return PlanUnit(unit.kind, unit.target, place(unit.target))
     return PlanUnit(unit.kind, unit.target, box_of(visible.thing(unit.target)), unit.destination,
-                    box_of(mask_of(places[unit.destination], found, visible)))
+                    place(unit.destination), tuple((name, place(name)) for name in unit.others))
 
 
 def box_of(mask: Mask) -> Region:

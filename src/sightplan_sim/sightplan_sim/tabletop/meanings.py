@@ -24,11 +24,13 @@ class Fact:
         kind: ``in`` says that a thing is in or on a place, the others are about drawers.
         target: name of the thing, or of the drawer.
         destination: name of the place; '' for drawers.
+        others: names of places that are as right.
     """
 
     kind: FactKind
     target: str
     destination: str = ''
+    others: tuple[str, ...] = ()
 
 
 class Choice(enum.StrEnum):
@@ -74,10 +76,13 @@ class Meaning:
     Attributes:
         steps: facts that are to hold, one step after another.
         references: of the phrases for things, in the order of the text.
+        others: steps of the other meanings that are as right, where the words leave it open
+            which things or places are meant.
     """
 
     steps: tuple[tuple[Fact, ...], ...]
-    references: tuple[Reference, ...]
+    references: tuple[Reference, ...] = ()
+    others: tuple[tuple[tuple[Fact, ...], ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +93,22 @@ class NamedUnit:
         kind: of the unit.
         target: name of the thing that is moved, or of the drawer.
         destination: name of the thing or drawer that it comes to; '' for drawers.
+        others: names of destinations that are as right.
     """
 
     kind: UnitKind
     target: str
     destination: str = ''
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NamedBlock:
-    """Units of a plan; their order is free if the block is unordered."""
+    """Units of a plan, see ``sightplan.model.grounded_plan.PlanBlock``."""
 
     units: tuple[NamedUnit, ...]
     unordered: bool = False
+    after: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +120,16 @@ class TidyTask:
         explicit: whether these name things and actions, or only what is wanted.
         meaning: of the words.
         blocks: the plan.
+        others: the other plans that are as right.
+        intentions: names of the intentions of an implicit instruction.
     """
 
     instruction: str
     explicit: bool
     meaning: Meaning
     blocks: tuple[NamedBlock, ...]
+    others: tuple[tuple[NamedBlock, ...], ...] = ()
+    intentions: tuple[str, ...] = ()
 
     @property
     def horizon(self) -> int:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sightplan_sim.tabletop.arrangements import Arrangement, NoRoomError, Pool
-from sightplan_sim.tabletop.instructions import instruction_words
 from sightplan_sim.tabletop.look import Look
 from sightplan_sim.tabletop.meanings import Choice, Reference
 from sightplan_sim.tabletop.relations import NEAR_RATIO, Relations
@@ -38,8 +37,19 @@ class Referring:
             dataclasses.replace(table, look=arm_look(table.look)))]
         self._anchors = [one.name for one in table.things if one.thing.room is not None]
 
-    def refer(self, pool: Pool) -> tuple[tuple[Reference, ...], tuple[Reference, ...]]:
-        """References to the moved things of a pool: one explicit, and one implicit set.
+    def means_all(self, pool: Pool) -> bool:
+        """Whether a pool holds all things of the looks that it has."""
+        looks = {
+            (one.thing.category, one.thing.colour) for one in map(self._table.named, pool.names)
+        }
+        return all(
+            one.name in pool.names
+            for one in self._table.things
+            if (one.thing.category, one.thing.colour) in looks
+        )
+
+    def refer(self, pool: Pool) -> tuple[Reference, ...]:
+        """References to the moved things of a pool.
 
         Raises:
             NoRoomError: no words mean what is to be moved and nothing else.
@@ -48,24 +58,27 @@ class Referring:
             options = list(self._by_place(pool))
             if not options:
                 raise NoRoomError
-            chosen = (options[int(self._rng.integers(len(options)))],)
-            return chosen, chosen
+            return (options[int(self._rng.integers(len(options)))],)
         if pool.kind == 'all_but':
             category = self._table.named(pool.but).thing.category
-            but = Reference(Choice.ALL, (pool.but,), (category,),
-                            self._table.named(pool.but).thing.colour)
-            named = (Reference(Choice.ALL_BUT, tuple(n for n in pool.names if n != pool.but),
-                               (category,), but=but),)
-            return named, named
+            but = Reference(
+                Choice.ALL, (pool.but,), (category,), self._table.named(pool.but).thing.colour
+            )
+            return (
+                Reference(
+                    Choice.ALL_BUT,
+                    tuple(n for n in pool.names if n != pool.but),
+                    (category,),
+                    but=but,
+                ),
+            )
         if pool.kind == 'kind':
-            named = (Reference(Choice.ALL, pool.names,
-                               (self._table.named(pool.names[0]).thing.category,)),)
-            return named, named
-        listed = self._listed(pool.names)
-        if pool.kind != 'group':
-            return listed, listed
-        categories = instruction_words().groups[pool.group].categories
-        return listed, (Reference(Choice.ALL, pool.names, categories),)
+            return (
+                Reference(
+                    Choice.ALL, pool.names, (self._table.named(pool.names[0]).thing.category,)
+                ),
+            )
+        return self._listed(pool.names)
 
     def _listed(self, names: Sequence[str]) -> tuple[Reference, ...]:
         """One reference for each set of identical things."""

@@ -6,7 +6,6 @@ import itertools
 
 from sightplan.domains import Domain
 from sightplan.model import Atom, Literal, Problem
-from sightplan_sim.tabletop.arrangements import CLOSE, SHUT, STOW
 from sightplan_sim.tabletop.cabinet import CABINET
 from sightplan_sim.tabletop.tidying import Tidying
 
@@ -62,10 +61,16 @@ def _goal(found: Tidying) -> list[Literal]:
         for unit in block.units:
             if unit.destination:
                 kind = 'on' if places[unit.destination].kind in SURFACES else 'in'
-                goal.append(Literal(Atom(kind, (object_name(unit.target),
-                                                object_name(unit.destination)))))
-    for clause in found.arrangement.clauses:
-        if clause.drawer:
-            closed = clause.action in (STOW, SHUT, CLOSE)
-            goal.append(Literal(Atom('open', (object_name(clause.drawer),)), not closed))
+                goal.append(
+                    Literal(Atom(kind, (object_name(unit.target), object_name(unit.destination))))
+                )
+    ends = found.arrangement.drawers
+    used = {
+        unit.destination or unit.target for block in found.tasks[0].blocks for unit in block.units
+    } & ends.keys()
+    goal += [
+        Literal(Atom('open', (object_name(name),)), not ends[name])
+        for name in ends
+        if name in used
+    ]
     return goal

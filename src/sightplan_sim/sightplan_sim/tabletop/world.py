@@ -43,7 +43,7 @@ from sightplan_sim.tabletop import arm_world, true_places
 from sightplan_sim.tabletop.arm_scene import TableArm, TableCamera, TableScene
 from sightplan_sim.tabletop.arrangements import HORIZONS
 from sightplan_sim.tabletop.cabinet import CABINET
-from sightplan_sim.tabletop.grounded_scenes import make_source, pieces, true_thing
+from sightplan_sim.tabletop.grounded_scenes import IMPLICIT, make_source, pieces, true_thing
 from sightplan_sim.tabletop.holders import HAND, IN, ON, Holder, holders, opened
 from sightplan_sim.tabletop.tidy_problems import SURFACES, TABLE, object_name, problem_of
 from sightplan_sim.tabletop.visible import Visible
@@ -167,7 +167,7 @@ class TabletopWorld(ArmedWorld['_Episode']):
     def _make_episode(self, spec: EpisodeSpec) -> _Episode:
         scene = _scene_of(spec.problem)
         assert scene is not None, 'checked before'
-        found = self._source.tidying(scene[1], scene[0])
+        found = self._source.tidying(scene[1], scene[0], explicit=scene[2])
         shown = problem_of(found, load_domain('tabletop'), spec.problem.name)
         if (dict(shown.objects), shown.init) != (dict(spec.problem.objects), spec.problem.init):
             raise WorldError(
@@ -260,10 +260,10 @@ def _whereabouts(name: str, holder: Holder, things: Mapping[str, Any],
     return {Atom(holder.relation, (own, object_name(holder.name)))}
 
 
-def _scene_of(problem: Problem) -> tuple[str, int] | None:
-    """Horizon and seed of the scene in a problem's name; None if it names none."""
-    found = re.fullmatch(rf'({"|".join(HORIZONS)})_(\d+)', problem.name)
-    return (found[1], int(found[2])) if found else None
+def _scene_of(problem: Problem) -> tuple[str, int, bool] | None:
+    """Horizon, seed and whether the instruction is explicit; None if the name tells no scene."""
+    found = re.fullmatch(rf'({IMPLICIT})?({"|".join(HORIZONS)})_(\d+)', problem.name)
+    return (found[2], int(found[3]), not found[1]) if found else None
 
 
 def make_world(clock_ns: Callable[[], int] | None = None,

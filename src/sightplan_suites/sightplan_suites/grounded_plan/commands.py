@@ -20,7 +20,7 @@ from sightplan_suites.grounded_plan.scoring import CRITERIA
 if TYPE_CHECKING:
     from sightplan.runs.suite import Suite
     from sightplan_suites.grounded_plan.predictions import Prediction
-    from sightplan_suites.grounded_plan.records import Item
+    from sightplan_suites.grounded_plan.records import Dataset, Item
 
 SUITE = 'grounded_plan'
 _MOST_NAMED = 20
@@ -43,7 +43,7 @@ class _PlanOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreArguments(_PlanOptions, generic.ScoreDataArguments):
+class ScoreArguments(_PlanOptions, generic.ScoreArguments):
     """Arguments of ``sightplan suite grounded_plan score``."""
 
     missing: str = option(
@@ -57,7 +57,9 @@ score_arguments = ScoreArguments
 class OverlayArguments(_PlanOptions):
     """Arguments of ``sightplan suite grounded_plan overlay``."""
 
-    data: Path = option(REQUIRED, 'file or folder of records, with their pictures', metavar='PATH')
+    data: Path | None = option(
+        None, 'file or folder of records, with their pictures (default: the tasks of the run '
+        'whose lines these are)', metavar='PATH')
     predictions: Path = option(
         REQUIRED, 'JSON lines, as the verb score takes them', metavar='FILE')
     out: Path = option(REQUIRED, 'folder for the pictures; it is made', metavar='DIR')
@@ -80,9 +82,9 @@ class MakeArguments:
 
 def score(suite: Suite, arguments: ScoreArguments) -> Result:
     """Score a file of predictions: actions in declared coordinates, or texts of replies."""
-    from sightplan_suites.grounded_plan import predictions, records
+    from sightplan_suites.grounded_plan import predictions
     path = user_path(arguments.predictions)
-    data = records.read_records(user_path(arguments.data), pictures=False)
+    data = _tasks(arguments.data, path, pictures=False)
     found = predictions.score_file(data, path, arguments.grasp_criterion, arguments.coords,
                                    arguments.missing)
     _print_score(found, len(data.items), arguments.missing == predictions.ZERO)
@@ -94,6 +96,25 @@ def score(suite: Suite, arguments: ScoreArguments) -> Result:
         note(f'sightplan suite: {path}: holds not one answer that can be used, see above')
     return ({'suite': suite.name, 'data': str(arguments.data), **found},
             DONE if answered else FAILED)
+
+
+def _tasks(data: Path | None, predictions: Path, pictures: bool = True) -> Dataset:
+    """The tasks of a folder of data, or those of the run whose lines the predictions are.
+
+    Raises:
+        InputError: neither is there, or the run's tasks cannot be had again.
+    """
+    from sightplan.records import RunStore
+    from sightplan.runs.run_samples import options_of_run
+    from sightplan_suites.grounded_plan import records, samples
+    if data is not None:
+        return records.read_records(user_path(data), pictures=pictures)
+    if not (predictions.parent / 'run.json').is_file():
+        raise InputError(f'{predictions}: is not in a run directory; name the folder of records '
+                         '(--data)')
+    info = RunStore(predictions.parent).run_info()
+    splits = [split for split in samples.SPLITS if split in info['identity']['samples']]
+    return samples.dataset(options_of_run(info), splits)
 
 
 def _print_score(found: dict[str, Any], tasks: int, zero: bool) -> None:
@@ -112,6 +133,10 @@ def _print_score(found: dict[str, Any], tasks: int, zero: bool) -> None:
         note(f'sightplan suite: WARNING: {len(found["missing"])} of {tasks} tasks have no '
              f'prediction, such as {found["missing"][0]}; they '
              + ('count 0' if zero else 'are NOT scored (--missing zero counts them 0)'))
+    if found['changed']:
+        note(f'sightplan suite: WARNING: the truth of {len(found["changed"])} tasks is another '
+             f'one in these records than it was in the run, such as that of '
+             f'{found["changed"][0]}; the scores are not those of the run')
     for field, where in list(found['unknown_fields'].items())[:_MOST_NAMED]:
         note(f'sightplan suite: {where}: {field} is unknown, and is read over')
     if found['skipped']:
@@ -125,13 +150,12 @@ def _print_score(found: dict[str, Any], tasks: int, zero: bool) -> None:
 
 def overlay(arguments: OverlayArguments) -> Result:
     """Draw plans on their pictures."""
-    from sightplan_suites.grounded_plan import predictions, records
+    from sightplan_suites.grounded_plan import predictions
     from sightplan_suites.grounded_plan.fields import field_table
     from sightplan_suites.grounded_plan.scenes import png
-    out = user_path(arguments.out)
-    data = records.read_records(user_path(arguments.data))
-    read = predictions.read_predictions(user_path(arguments.predictions),
-                                        field_table(data.files.folder))
+    out, path = user_path(arguments.out), user_path(arguments.predictions)
+    data = _tasks(arguments.data, path)
+    read = predictions.read_predictions(path, field_table(data.files.folder))
     known = {item.id: item for item in data.items}
     skipped: list[dict[str, str]] = [*data.skipped, *read.skipped]
     files: list[str] = []
@@ -141,14 +165,18 @@ def overlay(arguments: OverlayArguments) -> Result:
             skipped.append({'file': where, 'id': prediction.id,
                             'reason': f'no usable record of {data.where} has this id'})
             continue
-        path = _file_of(out, item.id, files)
+        if predictions.is_of_another(prediction, item):
+            skipped.append({'file': where, 'id': prediction.id,
+                            'reason': predictions.OF_ANOTHER})
+            continue
+        file = _file_of(out, item.id, files)
         try:
             image = data.load(item)
         except InputError as error:
             skipped.append({'file': item.image, 'id': item.id, 'reason': str(error)})
             continue
-        write_file(path, png(_overlay(image, item, prediction, arguments)))
-        files.append(str(path))
+        write_file(file, png(_overlay(image, item, prediction, arguments)))
+        files.append(str(file))
     for one in skipped[:_MOST_NAMED]:
         note(f'skipped: {one["file"]}: {one["reason"]}')
     print(f'{len(files)} pictures in {out}, {len(skipped)} skipped')
@@ -159,19 +187,18 @@ def overlay(arguments: OverlayArguments) -> Result:
 def _overlay(image: Any, item: Item, prediction: Prediction, arguments: OverlayArguments,
              ) -> Any:
     from sightplan.runs.suite_parts import Unread
-    from sightplan_suites.grounded_plan import drawing, predictions, reading, scoring
+    from sightplan_suites.grounded_plan import drawing, pages, predictions, scoring
+    plans = item.task.plans
     try:
         steps = predictions.steps_of(prediction, item, arguments.coords)
     except Unread as unread:
-        return drawing.draw_plans(image, item.task.instruction, item.task.blocks, (), (),
+        return drawing.draw_plans(image, item.task.instruction, plans, (), (),
                                   f'cannot be read: {unread}')
-    found = scoring.score_plan(item.task.blocks, steps, arguments.grasp_criterion
-                               or prediction.criterion or scoring.IOU)
-    units, _ = reading.units_of(steps)
-    right = {number for one in found.matched if one is not None for number in units[one].steps}
+    found = scoring.best_score(plans, steps, arguments.grasp_criterion or prediction.criterion
+                               or scoring.IOU)
     verdict = 'right' if found.tsr else f'wrong ({", ".join(dict.fromkeys(found.causes))})'
-    return drawing.draw_plans(image, item.task.instruction, item.task.blocks, steps,
-                              [number in right for number in range(len(steps))], verdict)
+    return drawing.draw_plans(image, item.task.instruction, plans, steps,
+                              pages.right_steps(found, steps), verdict, found.plan)
 
 
 def _file_of(out: Path, name: str, taken: list[str]) -> Path:

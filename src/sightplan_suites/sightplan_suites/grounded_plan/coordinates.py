@@ -1,7 +1,8 @@
 """Boxes and points in five conventions, converted once to unit coordinates (``model.Region``).
 
-Unlike ``queries.coordinates``, which refuses numbers that cannot be meant as declared, nothing is
-refused or clipped here: a box of a plan may reach beyond the picture, and is scored as it is.
+No number is refused by itself or clipped: a box of a plan may reach beyond the picture, and is
+scored as it is. What a whole plan's numbers cannot be is ``doubtful``, as in
+``queries.coordinates``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ Box = tuple[float, float, float, float]
 """x1, y1, x2, y2 in unit coordinates, not necessarily in order."""
 
 _TIDY = 1e-12
+_BEYOND = 0.1
+"""Fraction of the picture by which numbers that are meant as declared do not reach beyond it."""
 
 
 class Coords(enum.StrEnum):
@@ -62,6 +65,64 @@ class Coords(enum.StrEnum):
                 'from the top left corner.')
 
 
+_NAMES = {'pascal_voc': Coords.PIXEL_XYXY, 'voc': Coords.PIXEL_XYXY, 'coco': Coords.PIXEL_XYWH,
+          'albumentations': Coords.UNIT_XYXY, 'gemini': Coords.PERMILLE_YXYX}
+"""Conventions by the names of formats that say unit and order."""
+
+
+def named_coords(said: Any) -> Coords:
+    """The convention of a name: one of ``Coords``, or of a format that is just that one.
+
+    Raises:
+        ValueError: there is none; names those that there are.
+    """
+    name = said.strip().lower() if isinstance(said, str) else said
+    found = _NAMES.get(name) if isinstance(name, str) else None
+    if found is not None:
+        return found
+    try:
+        return Coords(name)
+    except ValueError:
+        raise ValueError(f'coords = {str(said)[:40]!r} is unknown (known: {", ".join(Coords)})'
+                         ) from None
+
+
+def doubtful(regions: Sequence[Region], coords: Coords, size: Size) -> str:
+    """Why the places of a plan can hardly be meant in a convention; '' if they can.
+
+    Fractions where larger numbers are due; or numbers that reach far beyond the picture, while
+    another unit puts all of them into it. One number that is wrong by itself gives no doubt.
+
+    Args:
+        regions: the places as they were read in the convention, in unit coordinates.
+        coords: the convention.
+        size: of the picture.
+    """
+    wide, high = coords.scale(size)
+    xs, ys = ([corner[axis] for region in regions for corner in region.points]
+              for axis in (0, 1))
+    numbers = [x * wide for x in xs] + [y * high for y in ys]
+    if not numbers or min(numbers) < 0:
+        return ''
+    most = max(numbers)
+    if coords is Coords.UNIT_XYXY:
+        fine = most <= 1 + _BEYOND or not all(number.is_integer() for number in numbers)
+    elif most <= 1 and not all(number.is_integer() for number in numbers):
+        return _not_meant(most, coords, () if coords.y_first else (Coords.UNIT_XYXY,))
+    else:
+        fine = coords is Coords.PIXEL_XYWH or max(*xs, *ys) <= 1 + _BEYOND
+    fits = [other for other in (Coords.PIXEL_XYXY, Coords.PERMILLE_XYXY) if not fine
+            and other.scale(size) != (wide, high)
+            and max(xs) * wide <= other.scale(size)[0]
+            and max(ys) * high <= other.scale(size)[1]]
+    return _not_meant(most, coords, fits) if fits else ''
+
+
+def _not_meant(most: float, coords: Coords, fits: Sequence[Coords]) -> str:
+    return (f'the largest number is {most:g}, which cannot be meant as {coords}'
+            + (f': {" or ".join(fits)} would fit' if fits else '') + ' (declare coords)')
+
+
 def numbers_of(value: Any, count: int) -> tuple[float, ...] | None:
     """Return ``count`` finite numbers; None if the value is anything else."""
     if not isinstance(value, (list, tuple)) or len(value) != count or not all(
@@ -73,6 +134,35 @@ def numbers_of(value: Any, count: int) -> tuple[float, ...] | None:
     except OverflowError:
         return None
     return found if all(map(math.isfinite, found)) else None
+
+
+_CORNERS = (('x1', 'y1', 'x2', 'y2'), ('xmin', 'ymin', 'xmax', 'ymax'),
+            ('x_min', 'y_min', 'x_max', 'y_max'), ('left', 'top', 'right', 'bottom'))
+_EDGES = (('x', 'y', 'width', 'height'), ('x', 'y', 'w', 'h'))
+
+
+def in_order(value: Any, coords: Coords) -> Any:
+    """Numbers with names, such as ``{"x1": 1, "y1": 2, ...}``, in the order of a convention.
+
+    Two corners become four numbers. Anything else comes back as it is.
+    """
+    if isinstance(value, list | tuple) and len(value) == 2 and all(
+            isinstance(corner, list | tuple) for corner in value):
+        return [*value[0], *value[1]]
+    if not isinstance(value, dict):
+        return value
+    named = {str(name).lower(): number for name, number in value.items()}
+    for names in (*_CORNERS, *_EDGES, ('x', 'y')):
+        found = [named[name] for name in names if name in named]
+        if len(found) != len(names) or numbers_of(found, len(names)) is None:
+            continue
+        if len(found) == 4 and (names in _EDGES) is not (coords is Coords.PIXEL_XYWH):
+            sign = 1 if names in _EDGES else -1
+            found[2:] = [found[2] + sign * found[0], found[3] + sign * found[1]]
+        if coords.y_first:
+            found = [found[k ^ 1] for k in range(len(found))]
+        return found
+    return value
 
 
 def point_to_unit(numbers: Sequence[float], coords: Coords, size: Size) -> Point:

@@ -9,6 +9,7 @@ with the run's ``grasp_criterion``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,8 @@ from sightplan.runs.suite_parts import Unread
 from sightplan_suites.grounded_plan import scoring
 from sightplan_suites.grounded_plan.coordinates import Coords, box_region
 from sightplan_suites.grounded_plan.fields import FieldTable, field_table, renamed
-from sightplan_suites.grounded_plan.reading import read_steps, read_text
+from sightplan_suites.grounded_plan.reading import declared_coords, read_steps, read_text
+from sightplan_suites.grounded_plan.record_parts import INSTRUCTION_KINDS
 from sightplan_suites.grounded_plan.records import Dataset, Item
 from sightplan_suites.grounded_plan.samples import Settings, details_of
 
@@ -50,6 +52,8 @@ class Prediction:
         criterion: when a box fits, '' where that is not said; lines of a run say it.
         unread: of a line of a run, why its reply could not be read.
         error: of a line of a run, why there is no reply; then it is not scored.
+        instruction: of a line of a run, the instruction that was given; '' elsewhere.
+        truth: of a line of a run, what was true then; None where that is not said.
     """
 
     id: str
@@ -59,6 +63,8 @@ class Prediction:
     criterion: str = ''
     unread: str = ''
     error: str = ''
+    instruction: str = ''
+    truth: Any = None
 
 
 @dataclass(frozen=True)
@@ -130,7 +136,8 @@ def _of_run(line: Mapping[str, Any]) -> Prediction:
     return Prediction(
         str(line['id']), None if answer is None else tuple(map(GroundedStep.from_json, answer)),
         line['details']['coords'], line.get('model', ''), line['details']['grasp_criterion'],
-        '' if answer is not None else line.get('unread') or 'no plan', line.get('error') or '')
+        '' if answer is not None else line.get('unread') or 'no plan', line.get('error') or '',
+        line['details'].get('instruction', ''), line.get('truth'))
 
 
 def _wrong(entry: Mapping[str, Any], line: Mapping[str, Any],
@@ -147,6 +154,15 @@ def _wrong(entry: Mapping[str, Any], line: Mapping[str, Any],
     if not isinstance(content, str | list | dict | None):
         return f'answer = {content!r} is not a text, nor are these actions'
     return ''
+
+
+OF_ANOTHER = ('its run was given another instruction than the record of this id has (score it '
+              'with the records of its run)')
+
+
+def is_of_another(prediction: Prediction, item: Item) -> bool:
+    """Whether a line of a run answers another instruction than the task of its id has."""
+    return prediction.instruction not in ('', item.task.instruction)
 
 
 def steps_of(prediction: Prediction, item: Item, coords: str = '',
@@ -168,11 +184,8 @@ def steps_of(prediction: Prediction, item: Item, coords: str = '',
     if isinstance(prediction.content, tuple):
         return list(prediction.content)
     text = isinstance(prediction.content, str)
-    said = prediction.coords or coords or (Settings().coords if text else str(item.coords))
-    try:
-        declared = Coords(said)
-    except ValueError:
-        raise Unread(f'coords = {said[:40]!r} is unknown (known: {", ".join(Coords)})') from None
+    declared = declared_coords(prediction.coords or coords or (
+        Settings().coords if text else str(item.coords)))
     if text:
         return read_text(prediction.content, declared, item.size)
     if prediction.content is None:
@@ -196,7 +209,8 @@ def score_file(data: Dataset, path: Path, criterion: str = '', coords: str = '',
         ``items`` (one for each task that is scored), ``measures``, ``unread`` (how many cannot
         be read), ``skipped`` (what was left out, with ``file`` and ``reason``),
         ``unknown_fields`` (which are read over, each with its first place), ``missing`` (ids
-        of usable tasks without a prediction) and what ``scoring.summarise`` tells.
+        of usable tasks without a prediction), ``changed`` (ids of a run's tasks whose truth is
+        another one than in the run) and what ``scoring.summarise`` tells.
 
     Raises:
         InputError: see ``read_predictions``; or the predictions are of several models, or lines of
@@ -213,18 +227,24 @@ def score_file(data: Dataset, path: Path, criterion: str = '', coords: str = '',
     known = {item.id: item for item in data.items}
     unusable = unusable_ids(data.skipped)
     skipped: list[Skipped] = [*data.skipped, *read.skipped]
-    lines = []
+    lines, changed = [], []
     for where, prediction in read.predictions:
         item = known.get(prediction.id)
+        if item is not None and prediction.truth not in (None, _truth(item)):
+            changed.append(item.id)
         if item is None:
             skipped.append(skip(where, (
                 f'its record cannot be used ({unusable[prediction.id]})'
-                if prediction.id in unusable else
-                f'id = {prediction.id!r}: no record of {data.where} has this id'), prediction.id))
+                if prediction.id in unusable else _unknown(prediction.id, known, data.where)),
+                prediction.id))
+        elif is_of_another(prediction, item):
+            skipped.append(skip(where, OF_ANOTHER, prediction.id))
         elif prediction.error:
             skipped.append(skip(where, f'there is no reply ({prediction.error})', prediction.id))
         else:
             lines.append(_line(item, prediction, criterion, coords, table))
+    place = {name: number for number, name in enumerate(known)}
+    lines.sort(key=lambda line: place[line['id']])  # as in the summary of a resumed run
     answered = {line['id'] for line in lines}
     left = [item for item in data.items if item.id not in answered]
     if missing == ZERO:
@@ -233,8 +253,20 @@ def score_file(data: Dataset, path: Path, criterion: str = '', coords: str = '',
             'measures': aggregates(lines, scoring.MEASURES),
             'unread': sum(bool(line['unread']) for line in lines), 'skipped': skipped,
             'unknown_fields': dict(sorted(read.unknown.items())),
-            'missing': [item.id for item in left],
+            'missing': [item.id for item in left], 'changed': changed,
             **scoring.summarise(lines), 'grasp_criterion': criterion}
+
+
+def _unknown(name: str, known: Mapping[str, Item], where: str) -> str:
+    """Say that no record has an id, and whose two instructions have ids of their own."""
+    both = [one for kind in INSTRUCTION_KINDS if (one := f'{name}-{kind}') in known]
+    return (f'id = {name!r}: the record has two instructions (write {" or ".join(both)})' if both
+            else f'id = {name!r}: no record of {where} has this id')
+
+
+def _truth(item: Item) -> Any:
+    """The truth of a task as lines of a run have it."""
+    return json.loads(json.dumps(scoring.truth_of(item.task.plans, item.things)))
 
 
 def _line(item: Item, prediction: Prediction | None, criterion: str, coords: str,
@@ -245,8 +277,8 @@ def _line(item: Item, prediction: Prediction | None, criterion: str, coords: str
     try:
         if prediction is None:
             raise Unread('no prediction')
-        found = scoring.score_plan(
-            item.task.blocks, steps_of(prediction, item, coords, table), criterion,
+        found = scoring.best_score(
+            item.task.plans, steps_of(prediction, item, coords, table), criterion,
             [box_region(box) for _, box in item.things])
         measures: Mapping[str, float | None] = found.measures
         causes, units = found.causes, found.predicted

@@ -2,10 +2,14 @@
 
 A reply is a JSON list of steps, or an object with ``actions``; it may stand in a fence or between
 other words, and then the last one counts, also where it cannot be used or is empty. Objects that
-are single steps are a plan only where there is no whole one. It may declare its ``coords``. A
-reply that refuses holds no plan. What is wrong with a single step never spoils the others: an
-unknown verb is a unit that fails, and a region that is not as it should be is none. Regions may
-reach beyond the picture.
+are single steps are a plan only where there is no whole one, and steps in the paper's form
+(``plan_texts``) only where there is nothing of JSON. A reply that refuses holds no plan. What is
+wrong with a single step never spoils the others: an unknown verb is a unit that fails, and a
+region that is not as it should be is none. Regions may reach beyond the picture.
+
+Numbers are in the convention that was asked for. A reply may declare another one: by ``coords``,
+or by the key ``box_2d``, with which Gemini's models write thousandths with y first. Numbers that
+cannot be meant so are not guessed: the reply is unread, and the reason names what would fit.
 
 An answer is plain JSON data: a list of steps with ``action`` (as it was said), ``target`` and
 ``region`` (``Region.to_json`` in unit coordinates, or null).
@@ -15,14 +19,12 @@ from __future__ import annotations
 
 import json
 import random
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sightplan.model import Region
 from sightplan.model.grounded_plan import GroundedStep, Primitive, UnitKind
-from sightplan.model.json_text import DECODER
 from sightplan.model.region import Form
 from sightplan.model.reply_text import after_thoughts, refuses
 from sightplan.model.sample import Sample
@@ -34,18 +36,28 @@ from sightplan_suites.grounded_plan.coordinates import (
     box_from_unit,
     box_region,
     box_to_unit,
+    doubtful,
+    in_order,
+    named_coords,
     numbers_of,
     point_from_unit,
     point_to_unit,
 )
 from sightplan_suites.grounded_plan.fields import FieldTable, field_table, renamed
+from sightplan_suites.grounded_plan.plan_texts import (
+    is_step,
+    literal_plans,
+    plain_step,
+    worded_plan,
+)
 
 MOST_STEPS = 1000
-_MOST_LETTERS = 1_000_000
 _MOST_TARGET, _DIGITS = 200, 5
-_MOST_FAILURES = 1000
-"""Largest number of failed attempts to read JSON in one reply; the rest is not read."""
-_STARTS = re.compile(r'\[\s*\{|\{\s*"')
+NO_PLAN = 'no plan: no JSON list of actions, and no lines such as grasp(cup, [x1, y1, x2, y2])'
+"""Reason why a reply is unread that holds nothing like a plan."""
+GEMINI_KEY = 'box_2d'
+"""Name of a box that is in thousandths with y first, as Gemini's models write it."""
+_BOX_KEYS = frozenset({'bbox', 'box', 'bbox_2d', GEMINI_KEY, 'target_bbox', 'bounding_box'})
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,49 +143,27 @@ def read_text(text: str, coords: Coords, size: Size) -> list[GroundedStep]:
         raise Unread('the reply ends within its thoughts')
     if refuses(text):
         raise Unread('the reply says that no picture was seen, or that it will not answer')
-    wrong = 'no JSON list of actions'
-    for content in _contents(text[-_MOST_LETTERS:]):
+    wholes, damaged = literal_plans(text, table := field_table())
+    wrong = NO_PLAN
+    for content in reversed(wholes):
         try:
             return read_steps(content, coords, size)
         except Unread as unread:
             wrong = str(unread)
-            if isinstance(content, dict) and isinstance(
-                    renamed(content, field_table().prediction).get('actions'), list):
-                break  # it takes back what stands before it
-    raise Unread(wrong)
+            if _has_actions(content, table):
+                raise  # it takes back what stands before it
+    worded = [] if damaged or wrong != NO_PLAN else worded_plan(text)
+    if not worded:
+        raise Unread(wrong)
+    return read_steps(worded, coords, size)
 
 
-def _contents(text: str) -> Iterator[Any]:
-    """The JSON lists and objects in a text, the last one first.
-
-    Objects that are steps make one list, which comes at the end.
-
-    What is truncated holds no such objects: steps that follow a broken start do not count.
-    """
-    wholes: list[Any] = []
-    steps: list[Any] = []
-    broken, failures = False, 0
-    names = field_table().action['action']
-    at = 0
-    while (match := _STARTS.search(text, at)) is not None:
-        try:
-            content, at = DECODER.raw_decode(text, match.start())
-        except (ValueError, RecursionError) as error:
-            at, broken, failures = match.start() + 1, broken or not steps, failures + 1
-            if isinstance(error, RecursionError) or failures > _MOST_FAILURES:
-                break  # each failure may take as long as the text
-            continue
-        if isinstance(content, dict) and _is_step(content, names):
-            steps.append(content)
-            continue
-        wholes.append(content)
-    yield from reversed(wholes)
-    if steps and not broken:
-        yield steps
-
-
-def _is_step(content: Mapping[str, Any], names: Iterable[str]) -> bool:
-    return any(isinstance(content.get(name), str) for name in names)
+def _has_actions(content: Any, table: FieldTable) -> bool:
+    """Whether JSON data is a plan, whether that can be used or not."""
+    if isinstance(content, dict):
+        content = renamed(content, table.prediction).get('actions')
+        return isinstance(content, list | str)
+    return any(is_step(entry, table) for entry in content)
 
 
 def read_steps(content: Any, coords: Coords, size: Size, table: FieldTable | None = None,
@@ -181,32 +171,67 @@ def read_steps(content: Any, coords: Coords, size: Size, table: FieldTable | Non
     """The steps of a list of actions, or of an object that has one.
 
     Args:
-        content: JSON data.
+        content: plain data; actions may also be a text in the paper's form.
         coords: convention of its numbers, where it declares none.
         size: of the picture.
         table: names of fields; None: those that are shipped.
 
     Raises:
-        Unread: it is no such list, or has no step.
+        Unread: it is no such list, has no step, or its numbers cannot be meant as ``coords``.
     """
     table = table or field_table()
+    declared = False
     if isinstance(content, dict):
         found = renamed(content, table.prediction)
-        if 'coords' in found:
-            try:
-                coords = Coords(found['coords'])
-            except ValueError:
-                raise Unread(f'coords = {str(found["coords"])[:40]!r} is unknown (known: '
-                             f'{", ".join(Coords)})') from None
+        if declared := 'coords' in found:
+            coords = declared_coords(found['coords'])
         content = found.get('actions')
+    if isinstance(content, str):
+        content = worded_plan(content)
     if not isinstance(content, list):
-        raise Unread('no JSON list of actions')
+        raise Unread(NO_PLAN)
     if len(content) > MOST_STEPS:
         raise Unread(f'more than {MOST_STEPS} actions')
-    names = table.action['action']
-    if not any(isinstance(entry, dict) and _is_step(entry, names) for entry in content):
+    if not any(is_step(entry, table) for entry in content):
         raise Unread('no action in the list')
-    return [_step(entry, coords, size, table) for entry in content]
+    entries = [plain_step(entry, table) for entry in content]
+    asked = coords
+    if not declared:
+        coords = _by_keys(entries, coords)
+    steps = [_step(entry, coords, size, table) for entry in entries]
+    if doubt := doubtful([step.region for step in steps if step.region is not None], coords, size):
+        by_key = '' if coords is asked else f'{GEMINI_KEY} is in thousandths, y first, but '
+        raise Unread(f'{by_key}{doubt}')
+    return steps
+
+
+def declared_coords(said: Any) -> Coords:
+    """The convention that a reply or a line declares.
+
+    Raises:
+        Unread: there is none of this name; says which there are.
+    """
+    try:
+        return named_coords(said)
+    except ValueError as error:
+        raise Unread(str(error)) from None
+
+
+def _by_keys(entries: Iterable[Any], coords: Coords) -> Coords:
+    """The convention of numbers by the names under which steps have them.
+
+    Raises:
+        Unread: some boxes are Gemini's ``box_2d``, and others are not.
+    """
+    boxes = {name for entry in entries if isinstance(entry, dict)
+             for name in entry if name in _BOX_KEYS}
+    if GEMINI_KEY not in boxes:
+        return coords
+    if len(boxes) > 1:
+        raise Unread(f'some boxes are called {GEMINI_KEY} (thousandths, y first), others '
+                     f'{", ".join(sorted(boxes - {GEMINI_KEY}))}: declare the convention of all '
+                     'in "coords"')
+    return Coords.PERMILLE_YXYX
 
 
 def _step(entry: Any, coords: Coords, size: Size, table: FieldTable) -> GroundedStep:
@@ -221,13 +246,13 @@ def _step(entry: Any, coords: Coords, size: Size, table: FieldTable) -> Grounded
 
 
 def _box(value: Any, coords: Coords, size: Size) -> Region | None:
-    numbers = numbers_of(value, 4)
+    numbers = numbers_of(in_order(value, coords), 4)
     return None if numbers is None else _region(
         lambda: box_region(box_to_unit(numbers, coords, size)))
 
 
 def _point(value: Any, coords: Coords, size: Size) -> Region | None:
-    numbers = numbers_of(value, 2)
+    numbers = numbers_of(in_order(value, coords), 2)
     return None if numbers is None else _region(
         lambda: Region(Form.POINT, (point_to_unit(numbers, coords, size),)))
 

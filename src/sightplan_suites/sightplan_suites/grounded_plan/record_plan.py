@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sightplan.model.grounded_plan import PlanBlock, PlanUnit, Primitive, UnitKind
+from sightplan.model.region import Region
 from sightplan.runs.dataset import Unusable
 from sightplan_suites.grounded_plan.coordinates import (
     Box,
@@ -18,12 +19,16 @@ from sightplan_suites.grounded_plan.coordinates import (
     Size,
     box_region,
     box_to_unit,
+    in_order,
     numbers_of,
     point_to_unit,
 )
 from sightplan_suites.grounded_plan.fields import FieldTable, renamed
+from sightplan_suites.grounded_plan.plan_texts import call_of, plain_step, worded_plan
 
 MOST_ACTIONS = 400
+MOST_PARTLY_ORDERED = 26
+"""Largest number of units of a plan whose blocks say what they come after."""
 PLACE_TOLERANCE = 0.025
 """Half an edge of the square around a true place that is given as a point, as a fraction of the
 picture's diagonal; not of the paper."""
@@ -43,7 +48,7 @@ def checked_box(value: Any, coords: Coords, size: Size, where: str, name: str) -
     Raises:
         Unusable: it is no box, is out of order, or reaches beyond the picture.
     """
-    numbers = numbers_of(value, 4)
+    numbers = numbers_of(in_order(value, coords), 4)
     if numbers is None:
         raise Unusable(where, f'{name} = {_short(value)} must be four finite numbers, as '
                        f'{coords} has them')
@@ -56,6 +61,36 @@ def checked_box(value: Any, coords: Coords, size: Size, where: str, name: str) -
                        f'{size[0]} x {size[1]} pixels, read as {coords} (correct the numbers, '
                        'coords or image_size)')
     return box
+
+
+def fitting(plan: Any, size: Size | None) -> list[Coords]:
+    """The conventions in which all boxes of a plan are in order and within the picture.
+
+    Args:
+        plan: as a record has it.
+        size: of the picture; None where it is not known.
+    """
+    boxes = list(_boxes(worded_plan(plan) if isinstance(plan, str) else plan))
+    small = all(number <= 1 for box in boxes for number in box)
+    width, height = size or (math.inf, math.inf)
+
+    def fits(box: Sequence[float], coords: Coords) -> bool:
+        x1, y1, x2, y2 = box
+        if coords is Coords.PIXEL_XYWH:
+            x2, y2 = x1 + x2, y1 + y2
+        right, lower = coords.scale((width, height))  # type: ignore[arg-type]  # or infinite
+        return 0 <= x1 < x2 <= right and 0 <= y1 < y2 <= lower
+    return [coords for coords in Coords if boxes and small is (coords is Coords.UNIT_XYXY)
+            and all(fits(box, coords) for box in boxes)]
+
+
+def _boxes(plan: Any) -> Iterator[Sequence[float]]:
+    """All boxes anywhere in plain data."""
+    if numbers := numbers_of(in_order(plan, Coords.PIXEL_XYXY), 4):
+        yield numbers
+    elif isinstance(plan, Mapping | list):
+        for entry in plan.values() if isinstance(plan, Mapping) else plan:
+            yield from _boxes((call_of(entry) or {}) if isinstance(entry, str) else entry)
 
 
 def _short(value: Any) -> str:
@@ -111,16 +146,27 @@ class RecordPlan:
             Unusable: something is wrong with it.
         """
         plan = self._plan
-        if not isinstance(plan, list) or not all(isinstance(entry, dict) for entry in plan):
-            raise self._wrong(f'plan = {_short(plan)} must be a list of blocks, or of actions')
+        if isinstance(plan, str):
+            plan = worded_plan(plan)
+        if isinstance(plan, list):
+            plan = [entry if self._is_block(entry) else plain_step(entry, self._table)
+                    for entry in plan]
+        if not isinstance(plan, list) or not all(isinstance(entry, dict) for entry in plan) or (
+                isinstance(self._plan, str) and not plan):
+            raise self._wrong(f'plan = {_short(self._plan)} must be a list of blocks, or of '
+                              'actions such as {"action": "grasp", "target": "cup", "bbox": [...]}'
+                              ' or "grasp(cup, [x1, y1, x2, y2])"')
         if not 0 < len(plan) <= MOST_ACTIONS:
             raise self._wrong(f'plan has {len(plan)} entries (it has 1 to {MOST_ACTIONS})')
-        names = self._table.block['units']
-        nested = [not entry.keys().isdisjoint(names) for entry in plan]
+        nested = [self._is_block(entry) for entry in plan]
         if any(nested) and not all(nested):
             raise self._wrong(f'plan.{nested.index(False)}.units is missing (write blocks only, '
                               'or actions only)')
         return self._nested(plan) if all(nested) else self._flat(plan)
+
+    def _is_block(self, entry: Any) -> bool:
+        """Whether an entry of a plan holds units."""
+        return isinstance(entry, dict) and not entry.keys().isdisjoint(self._table.block['units'])
 
     def _nested(self, plan: Sequence[Mapping[str, Any]]) -> tuple[PlanBlock, ...]:
         found = []
@@ -135,10 +181,25 @@ class RecordPlan:
                 raise self._wrong(f'{name}.units must be a list of one or more units')
             found.append(PlanBlock(tuple(
                 self._unit(unit, f'{name}.units.{index}') for index, unit in enumerate(units)),
-                order == 'unordered' and len(units) > 1))
+                order == 'unordered' and len(units) > 1, self._after(block, number, name)))
+        if any(block.after is not None for block in found) and (
+                sum(len(block.units) for block in found) > MOST_PARTLY_ORDERED):
+            raise self._wrong(f'plan has blocks with after, and more than {MOST_PARTLY_ORDERED} '
+                              'units (leave after out)')
         if sum(len(block.units) for block in found) > MOST_ACTIONS:
             raise self._wrong(f'plan has more than {MOST_ACTIONS} units')
         return tuple(found)
+
+    def _after(self, block: Mapping[str, Any], number: int, name: str) -> tuple[int, ...] | None:
+        """Numbers of the blocks that one comes after; None: all before it."""
+        after = block.get('after')
+        if after is None:
+            return None
+        if not isinstance(after, list) or not all(
+                type(one) is int and 0 <= one < number for one in after):
+            raise self._wrong(f'{name}.after = {_short(after)} must be a list of numbers of '
+                              'earlier blocks, from 0')
+        return tuple(sorted(set(after)))
 
     def _unit(self, entry: Mapping[str, Any], name: str) -> PlanUnit:
         kind = renamed(entry, self._table.action).get('action')
@@ -194,7 +255,19 @@ class RecordPlan:
     def _pair(self, grasp: _Action, place: _Action) -> PlanUnit:
         region = self._box(place) if 'bbox' in place.entry else self._around(place)
         return PlanUnit(UnitKind.PICK_PLACE, grasp.target, box_region(self._box(grasp)),
-                        place.target, box_region(region))
+                        place.target, box_region(region), tuple(self._others(place)))
+
+    def _others(self, place: _Action) -> Iterator[tuple[str, Region]]:
+        """Other places that are as right as a place."""
+        others = place.entry.get('others', ())
+        if not isinstance(others, list | tuple) or not all(
+                isinstance(one, dict) for one in others):
+            raise self._wrong(f'{place.name}.others = {_short(others)} must be a list of places '
+                              '(write {"target": ..., "bbox": [...]})')
+        for number, one in enumerate(others):
+            other = _Action(Primitive.PLACE, renamed(one, self._table.action),
+                            f'{place.name}.others.{number}')
+            yield other.target, box_region(self._box(other))
 
     def _box(self, action: _Action) -> Box:
         if 'bbox' not in action.entry:

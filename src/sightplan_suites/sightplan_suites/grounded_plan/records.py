@@ -5,6 +5,8 @@ flat list of actions in which equal neighbouring ``group`` ids are one unordered
 have other names, see ``fields``. Numbers are converted to unit coordinates once, here. A record
 that fails its checks is skipped, with file, line, field and remedy.
 
+A record may have an explicit and an implicit instruction: these are two tasks with one plan.
+
 Beyond what the paper tells, records may name all things in the picture with their boxes
 (``things``: only to name causes of failure), a picture of depth, and the camera.
 """
@@ -12,8 +14,8 @@ Beyond what the paper tells, records may name all things in the picture with the
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +26,7 @@ from numpy.typing import NDArray
 from sightplan.model import InputError, Region
 from sightplan.model.grounded_plan import (
     GroundedPlanTask,
+    PlanBlock,
     PlanUnit,
     UnitKind,
 )
@@ -36,22 +39,31 @@ from sightplan.runs.dataset import (
     PictureSizes,
     Skipped,
     Unusable,
-    below,
     checked,
     entries_of,
     skip,
     write_file,
 )
-from sightplan_suites.grounded_plan.coordinates import Box, Coords, Size, box_from_unit, box_of
+from sightplan_suites.grounded_plan.coordinates import (
+    Box,
+    Coords,
+    Size,
+    box_from_unit,
+    box_of,
+    named_coords,
+)
 from sightplan_suites.grounded_plan.fields import FieldTable, field_table, renamed
-from sightplan_suites.grounded_plan.record_plan import RecordPlan, checked_box
+from sightplan_suites.grounded_plan.record_parts import INSTRUCTION_KINDS as INSTRUCTION_KINDS
+from sightplan_suites.grounded_plan.record_parts import WORDINGS, picture_path, wordings
+from sightplan_suites.grounded_plan.record_plan import RecordPlan, checked_box, fitting
 
 EPISODES, IMAGES, DEPTH = 'episodes.jsonl', 'images', 'depth'
 """Names in a folder that is written."""
 SHORT, MEDIUM, LONG = 'short', 'medium', 'long'
 HORIZONS = {SHORT: (1, 4), MEDIUM: (5, 8), LONG: (9, 26)}
 """Fewest and most primitives of the paper's three horizons."""
-INSTRUCTION_KINDS = ('explicit', 'implicit')
+MOST_ACCEPTED = 100
+"""Largest number of plans of a record that are as right as its first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +73,7 @@ class Item:
     Attributes:
         id: unique.
         scene: what tasks in one picture share.
-        image: name of the picture, below the folder of data.
+        image: path of the picture, from the folder of data unless it is absolute.
         size: of the picture.
         coords: convention of the record's numbers.
         task: instruction and plan, in unit coordinates.
@@ -156,12 +168,13 @@ class _Row(_Lenient):
     pair_id: str | int = ''
     image: str
     image_size: tuple[int, int] | None = None
+    width: int | None = None
+    height: int | None = None
     coords: Coords
-    instruction: str
-    instruction_type: str
     horizon: _Horizon | Literal['short', 'medium', 'long'] | int | None = None
     n_actions: int | None = None
     bucket: Literal['short', 'medium', 'long'] | None = None
+    intentions: tuple[str, ...] = ()
     things: tuple[_Thing, ...] = ()
     depth: str = ''
     camera: tuple[float, float, float, float] | None = None
@@ -203,7 +216,7 @@ def _files(path: Path, table: FieldTable) -> list[tuple[Path, list[Entry]]]:
                          f'with {EPISODES})')
     for kind in ('jsonl', 'json'):
         found = [(file, entries_of(file)) for file in sorted(path.glob(f'*.{kind}'))]
-        names = table.record['instruction']
+        names = {name for part in WORDINGS for name in table.record[part]}
         records = [(file, entries) for file, entries in found if any(
             isinstance(content, dict) and not content.keys().isdisjoint(names)
             for _, content, _ in entries)]
@@ -235,46 +248,102 @@ class _Reader:
             try:
                 if wrong or not isinstance(entry, dict):
                     raise Unusable(where, wrong or 'is not a JSON object (write {"id": ...})')
-                item, notes = self._item(found, where)
+                items, notes = self._items(found, where)
             except Unusable as error:
                 self.skipped.append(skip(error.where, error.reason, name))
                 continue
-            self.items.append(item)
-            self._ids[item.id] = where
+            self.items += items
+            self._ids |= dict.fromkeys((item.id for item in items), where)
             self.noted += [skip(where, one, name) for one in notes]
 
-    def _item(self, entry: Mapping[str, Any], where: str) -> tuple[Item, list[str]]:
-        row = checked(_Row, {name: value for name, value in entry.items() if name != 'plan'},
-                      where)
+    def _items(self, entry: Mapping[str, Any], where: str) -> tuple[list[Item], list[str]]:
+        """The tasks of a record, one for each of its instructions, and notes on it."""
+        said, wrong = wordings(entry)
+        row = self._row(entry, where, wrong)
         if 'plan' not in entry:
             raise Unusable(where, 'plan is missing (add it)')
-        kind = row.instruction_type.strip().lower()
-        if kind not in INSTRUCTION_KINDS:
-            raise Unusable(where, f'instruction_type = {row.instruction_type!r} must be explicit '
-                           'or implicit')
-        if not row.instruction.strip():
-            raise Unusable(where, 'instruction is empty (write what is to be done)')
+        if not str(row.id):
+            raise Unusable(where, 'id is empty (give each record one)')
+        item, notes = self._item(row, entry, where)
+        names = {kind: f'{row.id}-{kind}' if len(said) > 1 else str(row.id) for kind in said}
+        for name in names.values():
+            if name in self._ids:
+                raise Unusable(where, f'id = {name!r} is there already, at {self._ids[name]} '
+                               '(keep one)')
+        return [replace(item, id=names[kind], task=replace(
+            item.task, instruction=text, explicit=kind == INSTRUCTION_KINDS[0]))
+            for kind, text in said.items()], notes
+
+    def _row(self, entry: Mapping[str, Any], where: str, wrong: str) -> _Row:
+        """The fields of a record, but for plan and instructions.
+
+        Raises:
+            Unusable: a field is missing or wrong, or ``wrong``, what is wrong with instructions.
+        """
+        fields = {name: value for name, value in entry.items() if name in _Row.model_fields}
+        reasons = [wrong] if wrong else []
+        if 'coords' not in fields:
+            reasons.append(self._no_coords(fields, entry.get('plan')))
+            fields['coords'] = Coords.PIXEL_XYXY
+        try:
+            fields['coords'] = named_coords(fields['coords'])
+        except ValueError as error:
+            reasons.append(str(error))
+            fields['coords'] = Coords.PIXEL_XYXY
+        try:
+            row = checked(_Row, fields, where)
+        except Unusable as error:
+            reasons.insert(0, error.reason)
+        if reasons:
+            raise Unusable(where, '; '.join(reasons))
+        return row
+
+    def _no_coords(self, fields: Mapping[str, Any], plan: Any) -> str:
+        """Say that the convention is missing, and which would fit the numbers."""
+        try:
+            row = checked(_Row, {**fields, 'coords': Coords.PIXEL_XYXY}, '')
+            size = self._size(row, picture_path(row.image, 'image', ''), '')
+        except Unusable:
+            size = None
+        likely = ' or '.join(fitting(plan, size))
+        return (f'coords is missing (add one of {", ".join(Coords)}'
+                f'{f"; the numbers fit {likely}" if likely else ""})')
+
+    def _item(self, row: _Row, entry: Mapping[str, Any], where: str) -> tuple[Item, list[str]]:
+        """The task of a record, without its instruction."""
         name = str(row.id)
-        if not name or name in self._ids:
-            raise Unusable(where, 'id is empty (give each record one)' if not name else
-                           f'id = {name!r} is there already, at {self._ids[name]} (keep one)')
-        image = str(below(row.image, 'image', where))
+        image = picture_path(row.image, 'image', where)
         size = self._size(row, image, where)
         plan = RecordPlan(entry.get('plan'), row.coords, size, self.table, where,
                           row.place_tolerance)
         blocks, notes = plan.blocks(), plan.notes
-        task = GroundedPlanTask(row.instruction, kind == INSTRUCTION_KINDS[0], blocks,
-                                str(row.pair_id) or name)
+        task = GroundedPlanTask('', True, blocks, str(row.pair_id) or name,
+                                tuple(self._others(entry, row, size, where)), row.intentions)
         notes += _check_horizon(row, task.horizon, where)
         things = tuple((thing.name, checked_box(thing.bbox, row.coords, size, where,
                                                  f'things.{number}.bbox'))
                        for number, thing in enumerate(row.things))
-        depth = str(below(row.depth, 'depth', where)) if row.depth else ''
+        depth = picture_path(row.depth, 'depth', where) if row.depth else ''
         return Item(name, str(row.scene_id) or image, image, size, row.coords, task, things,
                     depth, row.camera), notes
 
+    def _others(self, entry: Mapping[str, Any], row: _Row, size: Size, where: str,
+                ) -> Iterator[tuple[PlanBlock, ...]]:
+        """Other plans that are as right."""
+        accepted = entry.get('accepted', [])
+        if not isinstance(accepted, list) or len(accepted) > MOST_ACCEPTED:
+            raise Unusable(where, f'accepted must be a list of up to {MOST_ACCEPTED} plans')
+        for number, plan in enumerate(accepted):
+            try:
+                yield RecordPlan(plan, row.coords, size, self.table, where,
+                                 row.place_tolerance).blocks()
+            except Unusable as error:
+                raise Unusable(where, f'accepted.{number}: {error.reason}') from error
+
     def _size(self, row: _Row, image: str, where: str) -> Size:
         """Width and height, of the record or else of its picture."""
+        if row.image_size is None and row.width is not None and row.height is not None:
+            row = row.model_copy(update={'image_size': (row.width, row.height)})
         if row.image_size is not None and min(row.image_size) < 1:
             raise Unusable(where, f'image_size = {list(row.image_size)} must be width and height '
                            'in pixels')
@@ -343,10 +412,22 @@ def entry_of(item: Item, coords: Coords | None = None) -> dict[str, Any]:
     def unit(one: PlanUnit) -> dict[str, Any]:
         if one.kind is not UnitKind.PICK_PLACE:
             return {'type': str(one.kind), 'target': one.target, 'bbox': box(one.region)}
+        place: dict[str, Any] = {'target': one.destination, 'bbox': box(one.place)}
+        if one.others:
+            place['others'] = [{'target': name, 'bbox': box(region)}
+                               for name, region in one.others]
         return {'type': str(one.kind),
-                'grasp': {'target': one.target, 'bbox': box(one.region)},
-                'place': {'target': one.destination, 'bbox': box(one.place)}}
+                'grasp': {'target': one.target, 'bbox': box(one.region)}, 'place': place}
+
+    def written(plan: Iterable[PlanBlock]) -> list[dict[str, Any]]:
+        return [{'order': 'unordered' if block.unordered else 'sequential',
+                 **({} if block.after is None else {'after': list(block.after)}),
+                 'units': [unit(one) for one in block.units]} for block in plan]
     more: dict[str, Any] = {}
+    if item.task.others:
+        more['accepted'] = [written(plan) for plan in item.task.others]
+    if item.task.intentions:
+        more['intentions'] = list(item.task.intentions)
     if item.things:
         more['things'] = [{'name': name, 'bbox': box_from_unit(there, coords, item.size)}
                           for name, there in item.things]
@@ -359,9 +440,7 @@ def entry_of(item: Item, coords: Coords | None = None) -> dict[str, Any]:
         'image_size': list(item.size), 'coords': str(coords),
         'instruction': item.task.instruction, 'instruction_type': item.kind,
         'horizon': {'n_actions': item.task.horizon, 'bucket': item.horizon},
-        'plan': [{'order': 'unordered' if block.unordered else 'sequential',
-                  'units': [unit(one) for one in block.units]} for block in item.task.blocks],
-        **more}
+        'plan': written(item.task.blocks), **more}
 
 
 def write_records(path: Path, items: Iterable[Item], coords: Coords | None = None) -> int:

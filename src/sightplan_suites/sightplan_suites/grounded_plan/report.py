@@ -12,7 +12,8 @@ from sightplan.runs.suite import Suite
 from sightplan.runs.suite_finding import load_suite
 from sightplan_report.conditions import samples_by_split
 from sightplan_report.grouping import grouped
-from sightplan_report.results import Results
+from sightplan_report.results import Group, Results
+from sightplan_report.tables.like_for_like import compared, paper_compared
 from sightplan_report.tables.model import Table, make
 from sightplan_suites.grounded_plan.records import HORIZONS, INSTRUCTION_KINDS
 from sightplan_suites.grounded_plan.scoring import MEASURES, part_of
@@ -34,19 +35,21 @@ def tables(runs: Iterable[Any]) -> list[Table]:
     Args:
         runs: of this suite (``RunResults``).
     """
-    groups = grouped(_lines(runs), lambda pair: pair[0])
-    own = {who: [line for _, line in pairs] for who, pairs in groups.items()}
+    groups = grouped(_lines(runs), lambda found: found[0])
+    own = {who: [line for _, line, _ in found] for who, found in groups.items()}
     if not own:
         return []
+    conditions = {who: compared(found[0][2], found[0][1]['split'])
+                  for who, found in groups.items()}
     suite = load_suite(Path(__file__).parent.name)
-    made = (make('plans', [*_plans(own), *_published(suite)], _FILE, part=_PARTS),
+    made = (make('plans', [*_plans(own, conditions), *_published(suite)], _FILE, part=_PARTS),
             make('measures', _all_measures(own), _FILE),
             make('causes', _causes(own), _FILE, part=_PARTS))
     return [table for table in made if table.rows]
 
 
-def _lines(runs: Iterable[Any]) -> Iterator[tuple[RowKey, Line]]:
-    """Yield scored lines with their row keys."""
+def _lines(runs: Iterable[Any]) -> Iterator[tuple[RowKey, Line, Group]]:
+    """Yield scored lines with their row keys, and the groups of runs that they are of."""
     pairs = [(group, run) for group in Results(tuple(runs)).groups for run in group.runs]
     for group, run in pairs:
         options = ', '.join(f'{name} {value}' for name, value in sorted(
@@ -57,7 +60,7 @@ def _lines(runs: Iterable[Any]) -> Iterator[tuple[RowKey, Line]]:
         for line in run.lines:
             if line['measures'].get('tsr') is not None:
                 yield (run.method, options, run.backend, line['model'], ' '.join(data),
-                       line['details']['grasp_criterion']), line
+                       line['details']['grasp_criterion']), line, group
 
 
 def _named(who: RowKey) -> dict[str, Any]:
@@ -65,9 +68,10 @@ def _named(who: RowKey) -> dict[str, Any]:
         ('method', 'options', 'backend', 'model', 'data', 'criterion'), who, strict=True)}
 
 
-def _plans(own: Mapping[RowKey, Sequence[Line]]) -> Iterator[dict[str, Any]]:
+def _plans(own: Mapping[RowKey, Sequence[Line]],
+           conditions: Mapping[RowKey, Mapping[str, str | None]]) -> Iterator[dict[str, Any]]:
     for who, lines in own.items():
-        row = {'source': _HERE, **_named(who)}
+        row = {'source': _HERE, **_named(who), **conditions[who]}
         for part in _PARTS:
             there = [line for line in lines if part_of(line) == part]
             found = aggregate(there, _MEASURES['tsr'])
@@ -89,7 +93,8 @@ def _published(suite: Suite) -> Iterator[dict[str, Any]]:
                     if found is not None:
                         row |= {f'{part}_{measure}': found.value, f'{part}_n': found.n}
             if row:
-                yield {'source': _PAPER, 'method': words, 'model': model, **row}
+                yield {'source': _PAPER, 'method': words, 'model': model,
+                       **paper_compared(suite), **row}
 
 
 def _all_measures(own: Mapping[RowKey, Sequence[Line]]) -> Iterator[dict[str, Any]]:

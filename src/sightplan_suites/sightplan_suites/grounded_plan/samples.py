@@ -16,6 +16,7 @@ from sightplan.model import InputError, param, user_path
 from sightplan.model.grounded_plan import UnitKind
 from sightplan.model.sample import Picture, Sample
 from sightplan.runs.dataset import (
+    PictureFiles,
     check_new,
     nothing_usable,
     skip,
@@ -69,6 +70,25 @@ def samples(split: str, options: Mapping[str, Any]) -> Samples:
     return _as_samples(data, [item for item in data.items if item.horizon == split], settings)
 
 
+def dataset(options: Mapping[str, Any], splits: Sequence[str]) -> Dataset:
+    """The tasks of some splits, with their pictures.
+
+    Args:
+        options: fields of ``Settings``.
+        splits: short, medium, long, or several of them.
+
+    Raises:
+        InputError: see ``samples``.
+    """
+    settings = suite_settings('grounded_plan', Settings, options)
+    if settings.data:
+        return _data(settings, '')
+    parts = [_data(settings, split) for split in splits]
+    held = {name: content for part in parts for name, content in part.files.held.items()}
+    return Dataset(settings.scenes, tuple(item for part in parts for item in part.items),
+                   files=PictureFiles(held=held))
+
+
 def _data(settings: Settings, split: str) -> Dataset:
     if settings.data:
         return records.read_records(user_path(settings.data))
@@ -94,7 +114,7 @@ def _as_samples(data: Dataset, items: Sequence[Item], settings: Settings) -> Sam
                 'coords': settings.coords, 'grasp_criterion': settings.grasp_criterion}
     return Samples(
         tuple(_sample(item, pictures[item.image], settings) for item in items),
-        lambda name: scoring.truth_of(known[name].task.blocks, known[name].things), identity,
+        lambda name: scoring.truth_of(known[name].task.plans, known[name].things), identity,
         [f'{one["file"]}: {one["reason"]}' for one in data.skipped])
 
 
@@ -161,17 +181,23 @@ def statistics(items: Sequence[Item]) -> dict[str, int]:
         ``items``, ``scenes``, ``pictures``, ``pairs`` (tasks in both wordings); ``short/explicit``
         and so on; ``primitives/grasp`` and so on; ``units``, ``unordered_blocks``;
         ``actions/04`` (plans with so many primitives); ``instruction_words/explicit`` (words
-        altogether); ``word/mug`` (instructions in which a word occurs, of the most frequent).
+        altogether), ``least_words/explicit`` and ``most_words/explicit`` (of one instruction);
+        ``intention/hungry`` (implicit instructions with that intention); ``right_plans/01`` (tasks
+        with so many right plans); ``word/mug`` (instructions in which a word occurs, of the most
+        frequent).
     """
     parts, lengths, words = Counter[str](), Counter[str](), Counter[str]()
     primitives = Counter(dict.fromkeys(('grasp', 'place', 'open', 'close'), 0))
-    totals = dict.fromkeys(INSTRUCTION_KINDS, 0)
+    spoken: dict[str, list[int]] = {kind: [] for kind in INSTRUCTION_KINDS}
+    intended, right = Counter[str](), Counter[str]()
     units = unordered = 0
     for item in items:
         parts[f'{item.horizon}/{item.kind}'] += 1
         lengths[f'actions/{item.task.horizon:02}'] += 1
         said = [word.lower() for word in _WORD.findall(item.task.instruction)]
-        totals[item.kind] += len(said)
+        spoken[item.kind].append(len(said))
+        intended.update(f'intention/{name}' for name in item.task.intentions)
+        right[f'right_plans/{len(item.task.plans):02}'] += 1
         words.update({word for word in said if word not in _COMMON})
         for block in item.task.blocks:
             units += len(block.units)
@@ -187,7 +213,11 @@ def statistics(items: Sequence[Item]) -> dict[str, int]:
                                           for kind in INSTRUCTION_KINDS)},
         **{f'primitives/{name}': number for name, number in primitives.items()},
         'units': units, 'unordered_blocks': unordered, **dict(sorted(lengths.items())),
-        **{f'instruction_words/{kind}': number for kind, number in totals.items()},
+        **{f'instruction_words/{kind}': sum(numbers) for kind, numbers in spoken.items()},
+        **{f'{name}_words/{kind}': choose(numbers, default=0)
+           for kind, numbers in spoken.items()
+           for name, choose in (('least', min), ('most', max))},
+        **dict(sorted(intended.items())), **dict(sorted(right.items())),
         **{f'word/{word}': number for word, number in sorted(
             words.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_WORDS]}}
 

@@ -81,34 +81,46 @@ def draw_scenes(source: str, horizon: str, count: int, seed: int, *, held_out: b
     Args:
         source: name of their maker.
         horizon: short, medium or long.
-        count: so many tasks with explicit instructions, and as many with implicit ones.
+        count: so many tasks with explicit instructions, and as many with implicit ones. Up to
+            half of the explicit ones are about the scenes of the implicit ones.
         seed: one seed always gives the same scenes; another one gives others.
         held_out: see ``GroundedPlanSource.scene``.
 
     Raises:
         InputError: there is no such maker, or it makes no such tasks.
     """
-    maker, missing = make_source(source), dict.fromkeys(INSTRUCTION_KINDS, count)
-    idle = number = 0
-    while any(missing.values()):
-        scene = maker.scene(seed * MOST_SCENES + number, horizon, held_out=held_out)
-        drawn = _drawn(scene, horizon, number, missing)
-        number += 1
-        idle = 0 if drawn.items else idle + 1
-        if idle > _MOST_FRUITLESS or number >= MOST_SCENES:
-            lacking = ' and '.join(f'{left} {kind}' for kind, left in missing.items() if left)
-            raise InputError(f'scenes {source!r}, {horizon}: {number} scenes of seed {seed} leave '
-                             f'{lacking} tasks missing (ask for fewer, or for another maker)')
-        if drawn.items or drawn.skipped:
-            yield drawn
+    maker = make_source(source)
+    explicit, implicit = INSTRUCTION_KINDS
+
+    number = 0
+
+    def scenes(kind: str, missing: dict[str, int]) -> Iterator[DrawnScene]:
+        nonlocal number
+        idle = 0
+        while missing[kind]:
+            scene = maker.scene(seed * MOST_SCENES + number, horizon, held_out=held_out,
+                                explicit=kind == explicit)
+            drawn = _drawn(scene, horizon, f'{kind[0]}{number:05}', missing)
+            number += 1
+            idle = 0 if drawn.items else idle + 1
+            if idle > _MOST_FRUITLESS or number >= MOST_SCENES:
+                raise InputError(
+                    f'scenes {source!r}, {horizon}: {number} scenes of seed {seed} leave '
+                    f'{missing[kind]} {kind} tasks missing (ask for fewer, or for another maker)')
+            if drawn.items or drawn.skipped:
+                yield drawn
+
+    shared = {implicit: count, explicit: count // 2}
+    yield from scenes(implicit, shared)
+    yield from scenes(explicit, {explicit: count - count // 2 + shared[explicit]})
 
 
-def _drawn(scene: GroundedPlanScene, horizon: str, number: int, missing: dict[str, int],
+def _drawn(scene: GroundedPlanScene, horizon: str, label: str, missing: dict[str, int],
            ) -> DrawnScene:
     """The tasks of a scene that are still missing, and its files."""
     height, width = scene.image.shape[:2]
-    name = f'{horizon}/{number:05}'
-    image, depth = f'{IMAGES}/{horizon}_{number:05}.png', f'{DEPTH}/{horizon}_{number:05}.png'
+    name = f'{horizon}/{label}'
+    image, depth = f'{IMAGES}/{horizon}_{label}.png', f'{DEPTH}/{horizon}_{label}.png'
     things = tuple((piece.name, box) for piece in scene.pieces
                    if (box := mask_box(piece.mask)) is not None)
     items, skipped = [], []
@@ -117,7 +129,7 @@ def _drawn(scene: GroundedPlanScene, horizon: str, number: int, missing: dict[st
         if horizon_of(task.horizon) != horizon:
             skipped.append({'file': scene.id, 'reason': f'{task.instruction!r} has '
                             f'{task.horizon} primitives, which is not {horizon}'})
-        elif missing[kind]:
+        elif missing.get(kind):
             missing[kind] -= 1
             items.append(Item(f'{name}/{index}-{kind}', scene.id, image, (width, height),
                               Coords.PIXEL_XYXY, _with_pair(task, name), things, depth,
@@ -127,7 +139,7 @@ def _drawn(scene: GroundedPlanScene, horizon: str, number: int, missing: dict[st
 
 
 def _with_pair(task: GroundedPlanTask, name: str) -> GroundedPlanTask:
-    return GroundedPlanTask(task.instruction, task.explicit, task.blocks, f'{name}/{task.pair}')
+    return replace(task, pair=f'{name}/{task.pair}')
 
 
 def mask_box(mask: Mask) -> Box | None:

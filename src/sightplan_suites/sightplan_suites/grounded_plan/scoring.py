@@ -9,9 +9,11 @@ lies in the true box; for models that point only). Results of the two are never 
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sightplan.metrics.measures import SHARE, Measure, grouped
@@ -72,6 +74,7 @@ class Score:
         predicted: number of predicted units.
         interleaved: pairs with another step between grasp and place.
         causes: why it is not right, the first one first; none if it is.
+        plan: number of the right plan that it is compared with, from 0.
     """
 
     tsr: bool
@@ -80,6 +83,7 @@ class Score:
     predicted: int
     interleaved: int
     causes: tuple[str, ...]
+    plan: int = 0
 
     @property
     def right(self) -> int:
@@ -160,15 +164,33 @@ def _touches(region: Region | None, true: Region) -> bool:
 def succeeds(unit: PredictedUnit, true: PlanUnit, fits: Fits) -> bool:
     """Whether a predicted unit is a true one."""
     return (unit.kind is true.kind and fits(unit.region, true.region)
-            and (true.place is None or _placed(unit, true.place)))
+            and (true.place is None or _placed(unit, true.places)))
 
 
-def _placed(unit: PredictedUnit, place: Region) -> bool:
+def _placed(unit: PredictedUnit, places: Iterable[Region]) -> bool:
     return (unit.place is not None and unit.place.form is Form.POINT
-            and inside(unit.place.points[0], box_of(place)))
+            and any(inside(unit.place.points[0], box_of(place)) for place in places))
 
 
 # --------------------------------------------------------------------------------------- plans
+
+
+def best_score(plans: Sequence[Sequence[PlanBlock]], steps: Sequence[GroundedStep],
+               criterion: str = IOU, things: Sequence[Region] = ()) -> Score:
+    """Score a predicted plan against each right plan, and return the best score.
+
+    The best one is right, else right when units are left out, else has the most matched units; of
+    equal ones it is that with the nearest length, then the first.
+
+    Args:
+        plans: the right plans, one or more.
+        steps: see ``score_plan``.
+        criterion: likewise.
+        things: likewise.
+    """
+    scores = [replace(score_plan(blocks, steps, criterion, things), plan=number)
+              for number, blocks in enumerate(plans)]
+    return max(scores, key=lambda one: (one.tsr, one.tsr_lenient, one.arr, one.f1, -one.plan))
 
 
 def score_plan(blocks: Sequence[PlanBlock], steps: Sequence[GroundedStep], criterion: str = IOU,
@@ -186,13 +208,17 @@ def score_plan(blocks: Sequence[PlanBlock], steps: Sequence[GroundedStep], crite
     true = [unit for block in blocks for unit in block.units]
     table = [[number for number, unit in enumerate(true) if succeeds(one, unit, fits)]
              for one in predicted]
+    partly = any(block.after is not None for block in blocks)
+    order = _PartialOrder(blocks) if partly else None
     parts = list(_parts(blocks))
-    strict = len(predicted) == len(true) and _is_right(parts, table)
+    strict = len(predicted) == len(true) and (
+        _is_right(parts, table) if order is None else order.is_right(table))
     matching = Matching(len(true))
     for number, fitting in enumerate(table):
         matching.add(number, fitting)
     matched = tuple(matching.partner)
-    lenient = strict or (matching.size == len(true) and _holds_right(parts, table))
+    lenient = strict or (matching.size == len(true) and (
+        _holds_right(parts, table) if order is None else order.holds_right(table)))
     causes = () if strict else tuple(_causes(true, predicted, matched, lenient, fits,
                                              tuple(things)))
     return Score(strict, lenient, matched, len(predicted), interleaved, causes)
@@ -234,6 +260,57 @@ def _holds_right(parts: Sequence[range], table: Sequence[Sequence[int]]) -> bool
             matching.add(number, [one - part.start for one in table[number] if one in part])
             number += 1
     return True
+
+
+class _PartialOrder:
+    """Order of the units of a plan whose blocks tell what they come after.
+
+    A state is the set of true units that are done, as bits. Units that are alike (one kind, box
+    and places, in one unordered block) are done in the order of the plan, which loses nothing.
+    """
+
+    def __init__(self, blocks: Sequence[PlanBlock]) -> None:
+        self._before: list[int] = []
+        done: list[int] = []
+        for number, block in enumerate(blocks):
+            after = range(number) if block.after is None else block.after
+            before = functools.reduce(operator.or_, (done[one] for one in after), 0)
+            everything = before
+            for index, unit in enumerate(block.units):
+                alike = [other for other in range(index) if not block.unordered
+                         or _same(unit, block.units[other])]
+                first = len(self._before) - index
+                self._before.append(before | sum(1 << first + other for other in alike))
+                everything |= 1 << first + index
+            done.append(everything)
+        self._all = (1 << len(self._before)) - 1
+
+    def is_right(self, table: Sequence[Sequence[int]]) -> bool:
+        """Whether the predicted units are the true ones in a right order."""
+        states = {0}
+        for fitting in table:
+            states = {after for state in states for after in self._after(state, fitting)}
+        return self._all in states
+
+    def holds_right(self, table: Sequence[Sequence[int]]) -> bool:
+        """Whether a right plan remains when some predicted units are left out.
+
+        A unit that may be done is done: to do it later is never better.
+        """
+        states = {0}
+        for fitting in table:
+            states = {after for state in states
+                      for after in self._after(state, fitting) or [state]}
+        return self._all in states
+
+    def _after(self, state: int, fitting: Iterable[int]) -> list[int]:
+        return [state | 1 << unit for unit in fitting if not state >> unit & 1
+                and self._before[unit] & ~state == 0]
+
+
+def _same(one: PlanUnit, other: PlanUnit) -> bool:
+    return (one.kind, one.region, set(one.places)) == (
+        other.kind, other.region, set(other.places))
 
 
 # -------------------------------------------------------------------------------------- causes
@@ -330,22 +407,37 @@ class _Judge:
 # ------------------------------------------------------------------------------------- samples
 
 
-def truth_of(blocks: Iterable[PlanBlock], things: Iterable[tuple[str, Box]]) -> dict[str, Any]:
-    """A true plan as plain JSON data."""
-    return {'blocks': [{'unordered': block.unordered, 'units': [
-        {'kind': str(unit.kind), 'target': unit.target, 'box': list(box_of(unit.region)),
-         'destination': unit.destination,
-         'place': None if unit.place is None else list(box_of(unit.place))}
-        for unit in block.units]} for block in blocks],
-        'things': [[name, list(box)] for name, box in things]}
+def truth_of(plans: Iterable[Iterable[PlanBlock]], things: Iterable[tuple[str, Box]],
+             ) -> dict[str, Any]:
+    """The right plans as plain JSON data: ``blocks`` of the first one, and ``accepted`` others."""
+    first, *others = ([_block_data(block) for block in plan] for plan in plans)
+    return {'blocks': first, **({'accepted': others} if others else {}),
+            'things': [[name, list(box)] for name, box in things]}
 
 
-def _blocks(truth: Mapping[str, Any]) -> list[PlanBlock]:
-    return [PlanBlock(tuple(
+def _block_data(block: PlanBlock) -> dict[str, Any]:
+    units = [{'kind': str(unit.kind), 'target': unit.target, 'box': list(box_of(unit.region)),
+              'destination': unit.destination,
+              'place': None if unit.place is None else list(box_of(unit.place)),
+              **({'others': [[name, list(box_of(one))] for name, one in unit.others]}
+                 if unit.others else {})} for unit in block.units]
+    return {'unordered': block.unordered, 'units': units,
+            **({} if block.after is None else {'after': list(block.after)})}
+
+
+def plans_of(truth: Mapping[str, Any]) -> list[list[PlanBlock]]:
+    """The right plans of a sample's truth, see ``truth_of``."""
+    return [list(map(_block, plan)) for plan in (truth['blocks'], *truth.get('accepted', ()))]
+
+
+def _block(data: Mapping[str, Any]) -> PlanBlock:
+    after = data.get('after')
+    return PlanBlock(tuple(
         PlanUnit(UnitKind(unit['kind']), unit['target'], box_region(tuple(unit['box'])),
                  unit['destination'],
-                 None if unit['place'] is None else box_region(tuple(unit['place'])))
-        for unit in block['units']), block['unordered']) for block in truth['blocks']]
+                 None if unit['place'] is None else box_region(tuple(unit['place'])),
+                 tuple((name, box_region(tuple(box))) for name, box in unit.get('others', ())))
+        for unit in data['units']), data['unordered'], None if after is None else tuple(after))
 
 
 def score(item: Sample, answer: Sequence[Mapping[str, Any]] | None, truth: Mapping[str, Any],
@@ -360,7 +452,7 @@ def score(item: Sample, answer: Sequence[Mapping[str, Any]] | None, truth: Mappi
     """
     if answer is None:
         return unread()
-    found = score_plan(_blocks(truth), [GroundedStep.from_json(step) for step in answer],
+    found = best_score(plans_of(truth), [GroundedStep.from_json(step) for step in answer],
                        item.details['grasp_criterion'],
                        [box_region(tuple(box)) for _, box in truth['things']])
     return Scored(found.measures, next(iter(found.causes), None))

@@ -21,6 +21,7 @@ from sightplan_report.panels import BarPanel, HeatPanel, StackPanel, bars, heatm
 from sightplan_report.plots import Curve, Dot, curves
 from sightplan_report.results import Group, Results
 from sightplan_report.tables.common import group_cells, unlike_rules
+from sightplan_report.tables.like_for_like import compared, paper_compared
 from sightplan_report.tables.model import Table, make
 from sightplan_suites.ivispar import measures as formulas
 from sightplan_suites.ivispar.classes import CLASSES
@@ -30,6 +31,7 @@ from sightplan_suites.ivispar.scoring import COUNTED, MEASURES, SAMPLE_MEASURES
 Line = Mapping[str, Any]
 _FILE = Path(__file__).with_name('report.yaml')
 _NAMED = ('method', 'backend', 'model', 'variant')
+_DOMAIN = 'sliding'
 _HUMAN, _GEOMS, _RANDOM, _AVERAGE = 'human', 'geoms', 'Random', 'Average'
 _OWN = '-'
 """Split of problems of one's own, which may be the paper's."""
@@ -57,6 +59,8 @@ class Row:
         samples: whether the items are boards; else they are episodes.
         lines: the items.
         ruled: whether budget, end at the goal and the way the goal is given are the suite's.
+        conditions: what the items were measured with, and what of it is unlike the paper's, see
+            ``like_for_like.compared``.
     """
 
     cells: Mapping[str, Any]
@@ -66,6 +70,7 @@ class Row:
     samples: bool
     lines: tuple[Line, ...] = field(repr=False)
     ruled: bool = True
+    conditions: Mapping[str, str | None] = field(default_factory=dict)
 
     def value(self, name: str, resamples: int = 1000) -> Aggregate:
         """Aggregate of one of the suite's measures over the row's lines."""
@@ -143,7 +148,7 @@ def _rows(runs: Iterable[Any]) -> list[Row]:
                                         for group, split, view, _ in same])
         rows += [Row({**group_cells(group), 'model': _model(group), 'variant': variant or None},
                      group.exact_model, split, view, kind == SAMPLE, lines,
-                     kind == SAMPLE or not unlike_rules(group, split))
+                     kind == SAMPLE or not unlike_rules(group, split), compared(group, split))
                  for variant, (group, split, view, lines) in zip(variants, same, strict=True)]
     rows = _joined(rows)
     last = max((at for at, row in enumerate(rows) if row.cells['method'] == _HUMAN), default=-1)
@@ -217,7 +222,7 @@ def _labelled(rows: Sequence[Row]) -> list[tuple[str, Row]]:
 
 def _named(row: Row) -> dict[str, Any]:
     return {'source': _HERE, **{key: row.cells[key] for key in _NAMED}, 'split': row.split,
-            'view': row.view}
+            'view': row.view, **row.conditions}
 
 
 def _interval(name: str, found: Aggregate) -> dict[str, Any]:
@@ -283,8 +288,9 @@ def _published(rows: Sequence[Row], names: Sequence[str]) -> Iterator[dict[str, 
             if 'correct' in values:
                 values['accuracy'] = values.get('inference')
             first = next(iter(found.values()))
+            actions = None if 'correct' in names else suite.budget(_DOMAIN, 'action', _GEOMS)
             yield {'source': f'paper, {first.source}', 'model': model, 'split': _GEOMS,
-                   'view': view, 'n': first.n, **values}
+                   'view': view, 'n': first.n, **paper_compared(suite, actions), **values}
 
 
 # ------------------------------------------------------------------------------------- figures

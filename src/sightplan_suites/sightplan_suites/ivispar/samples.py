@@ -57,6 +57,8 @@ class Settings:
     height: int = param(480, 'height of the pictures [px]', low=64, high=4096)
     look: float = param(1.0, 'strength of the random look of the pictures; 0: always the nominal '
                         "light and colours, as the paper's", low=0.0, high=3.0)
+    size: float = param(1.0, 'how wide the pieces of 3D pictures are, in widths of a cell; 1: as '
+                        "wide as their cell, as the paper's", low=0.62, high=1.0)
     seed: int = param(0, 'seed of the look', low=0, high=2**32 - 1)
 
 
@@ -167,7 +169,7 @@ class _Studio:
     def __init__(self, view: str, settings: Settings) -> None:
         self.view, self._seed = view, settings.seed
         self._options = {'view': view, 'width': settings.width, 'height': settings.height,
-                         'look': settings.look}
+                         'look': settings.look, 'size': settings.size}
 
     @property
     def flat(self) -> bool:

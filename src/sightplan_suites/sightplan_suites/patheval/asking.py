@@ -21,6 +21,13 @@ _SIGNS = string.ascii_letters + string.digits
 _LENGTH = 4
 _KEYS = dict(zip(NAMES, KEYS, strict=True))
 
+_PLACES = ('first', 'second')
+_NOTHING_MORE = '.'
+_ABOUT_PATHS = (', each as a red line from the red dot to the blue dot. Both are on the same map, '
+                'which ends at the frame; the frame is no obstacle.')
+_UNEXPLAINED = ('average_clearance',)
+"""Descriptors whose meaning the paper's prompts do not explain."""
+
 ABOUT = {
     'minimum_clearance': 'how near the path comes to an obstacle where it is nearest to one',
     'maximum_clearance': 'how far from all obstacles the path is where it is farthest from them',
@@ -62,41 +69,67 @@ def called(name: str) -> str:
     return name if ' ' in name else f'Path {name}'
 
 
-def task_text(item: Item, names: Names, *, pictures: bool, values: Sequence[Descriptors] = (),
-              ) -> str:
+def told(task: str, names: Sequence[str], values: Sequence[Descriptors],
+         descriptors: Sequence[str]) -> dict[str, str]:
+    """What a prompt of one's own may put into its words, by the names of its placeholders.
+
+    Args:
+        task: its sentence, '' for none.
+        names: of the two paths, in the order shown; empty for none.
+        values: of both, in this order, where they are told.
+        descriptors: that are asked about.
+    """
+    found = {'task': task, 'descriptor': ', '.join(map(key_of, descriptors))}
+    for place, name in zip(_PLACES, names, strict=False):
+        found[place] = called(name)
+    for place, one in zip(_PLACES, values, strict=False):
+        found[f'{place}_values'] = _numbers(one)
+    return {name: text for name, text in found.items() if text}
+
+
+def task_text(item: Item, names: Names, *, pictures: bool, explained: bool = True,
+              values: Sequence[Descriptors] = ()) -> str:
     """Prompt of choosing the better path for a task.
 
     Args:
         item: with the task.
         names: of the paths.
         pictures: whether there are any.
+        explained: whether it says all of what the picture and the values mean, see the README.
         values: of both paths in the order shown; empty: the model is not told them.
     """
     parts = [item.task, 'Which path serves this task better?']
     if pictures:
-        parts.append(sides_text(names))
+        parts.append(_paths_text(names, explained))
     if values:
-        parts.append(_values_text(names, values, pictures))
+        parts.append(_values_text(names, values, pictures, explained))
     return '\n\n'.join((*parts, answer_form(names)))
 
 
-def sides_text(names: Names, what: str = '') -> str:
-    """Sentence on where the two paths are in the picture, and how a path is shown."""
+def _paths_text(names: Names, explained: bool) -> str:
+    return sides_text(names, _ABOUT_PATHS if explained else _NOTHING_MORE)
+
+
+def sides_text(names: Names, what: str) -> str:
+    """Sentence on where the two paths are in the picture, and what follows it on how they look."""
     first, second = map(called, names)
-    return (f'The left half of the picture shows {first}, the right half shows {second}'
-            + (what or ', each as a red line from the red dot to the blue dot. Both are on the '
-               'same map; obstacles and the border are walls.'))
+    return f'The left half of the picture shows {first}, the right half shows {second}{what}'
 
 
-def _values_text(names: Names, values: Sequence[Descriptors], pictures: bool) -> str:
-    about = '\n'.join(f'- {key_of(name)}: {ABOUT[name]}' for name in NAMES)
-    numbers = '\n'.join(f'{called(name)}: ' + json.dumps(
-        {key: round(value, 2) for key, value in found.to_json().items()})
-        for name, found in zip(names, values, strict=True))
+def _values_text(names: Names, values: Sequence[Descriptors], pictures: bool, explained: bool,
+                 ) -> str:
+    about = '\n'.join(f'- {key_of(name)}: {ABOUT[name]}' for name in NAMES
+                      if explained or name not in _UNEXPLAINED)
+    numbers = '\n'.join(f'{called(name)}: {_numbers(found)}'
+                        for name, found in zip(names, values, strict=True))
     intro = 'These numbers describe the paths' if pictures else (
         'The paths lead from the same start to the same goal on one map. These numbers describe '
         'them')
     return f'{intro}:\n{numbers}\n\nWhat they mean:\n{about}'
+
+
+def _numbers(values: Descriptors) -> str:
+    return json.dumps({key: round(value, 2) for key, value in values.to_json().items()})
 
 
 def answer_form(names: Names) -> str:
@@ -105,20 +138,20 @@ def answer_form(names: Names) -> str:
     return f'Write the answer as one line, with one of the two names:\nAnswer: {first} or {second}'
 
 
-def perception_text(names: Names) -> str:
-    """Prompt that asks for each descriptor which path has less of it."""
+def perception_text(names: Names, explained: bool = True) -> str:
+    """Prompt that asks for each descriptor which path has less of it; see ``task_text``."""
     about = '\n'.join(f'- {key_of(name)}: {ABOUT[name]}' for name in NAMES)
     first, second = map(called, names)
     lines = '\n'.join(f'{key}: {first} or {second}' for key in KEYS)
-    return (f'{sides_text(names)}\n\nEach path has these properties:\n{about}\n\n'
+    return (f'{_paths_text(names, explained)}\n\nEach path has these properties:\n{about}\n\n'
             'For each property say which path has the lower value. Write the answer as these '
             f'lines, each with one of the two names:\nAnswer:\n{lines}')
 
 
-def fine_text(names: Names, name: str) -> str:
-    """Prompt that asks for one descriptor which path has less of it."""
-    return (f'{sides_text(names)}\n\n{key_of(name)} of a path: {ABOUT[name]}.\n\nWhich path has '
-            f'the lower value?\n\n{answer_form(names)}')
+def fine_text(names: Names, name: str, explained: bool = True) -> str:
+    """Prompt that asks for one descriptor which path has less of it; see ``task_text``."""
+    return (f'{_paths_text(names, explained)}\n\n{key_of(name)} of a path: {ABOUT[name]}.\n\n'
+            f'Which path has the lower value?\n\n{answer_form(names)}')
 
 
 def needed_text(task: str) -> str:

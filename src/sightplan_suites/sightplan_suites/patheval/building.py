@@ -28,11 +28,12 @@ from sightplan_suites.patheval import scenarios
 from sightplan_suites.patheval.items import Drawn, Item
 from sightplan_suites.paths.descriptors import NAMES, WAYPOINTS, Descriptors, describe_all
 from sightplan_suites.paths.generator import FAMILIES, VARIANTS, generate_map
-from sightplan_suites.paths.labels import Vector, label_pair
+from sightplan_suites.paths.labels import PATHEVAL, Thresholds, Vector, label_pair
 from sightplan_suites.paths.maps import ObstacleMap, Point
 from sightplan_suites.paths.path_files import PathRun
 from sightplan_suites.paths.planner_settings import PlannerSettings
 from sightplan_suites.paths.planning import plan_paths
+from sightplan_suites.paths.scenarios import ABSTRACT
 from sightplan_suites.paths.selection import select_pairs
 
 TEST_SEED, TEST_COUNT = 0, 70
@@ -121,7 +122,7 @@ def pairs_of(item: ObstacleMap, runs: Sequence[PathRun]) -> tuple[PathPair, ...]
 
 
 def choose(pairs: Sequence[PathPair], vectors: Mapping[int, Vector], count: int, seed: int,
-           ) -> list[Chosen]:
+           thresholds: Thresholds = PATHEVAL) -> list[Chosen]:
     """Draw items for every scenario from labelled pairs, in the order of the pairs.
 
     Args:
@@ -129,9 +130,10 @@ def choose(pairs: Sequence[PathPair], vectors: Mapping[int, Vector], count: int,
         vectors: of the scenarios, by number.
         count: items wanted of each scenario; fewer where there are not so many.
         seed: of the draws.
+        thresholds: smallest differences that count.
     """
     found: list[tuple[int, Chosen]] = []
-    for scenario, labels in labelled(pairs, vectors).items():
+    for scenario, labels in labelled(pairs, vectors, thresholds).items():
         rng = random.Random(f'items {seed} {scenario}')
         drawn = sorted(labels, key=lambda one: rng.random())[:count]
         firsts = (len(drawn) + scenario % 2) // 2
@@ -142,14 +144,15 @@ def choose(pairs: Sequence[PathPair], vectors: Mapping[int, Vector], count: int,
 
 
 def labelled(pairs: Sequence[PathPair], vectors: Mapping[int, Vector],
-             ) -> dict[int, dict[int, int]]:
+             thresholds: Thresholds = PATHEVAL) -> dict[int, dict[int, int]]:
     """Better path (1 or 2) by scenario and position of a pair.
 
     Pairs without a label do not occur.
     """
     found: dict[int, dict[int, int]] = {}
     for scenario, vector in vectors.items():
-        labels = ((at, label_pair(*pair.values, vector).choice) for at, pair in enumerate(pairs))
+        labels = ((at, label_pair(*pair.values, vector, thresholds=thresholds).choice)
+                  for at, pair in enumerate(pairs))
         found[scenario] = {at: choice for at, choice in labels if choice is not None}
     return found
 
@@ -222,24 +225,28 @@ def build(count: int, seed: int, vectors: Mapping[int, Vector],
     return Built(items, {name: found for name, found in runs.items() if name in used})
 
 
-def item_of(one: Chosen, size: int = 0) -> Item:
+def item_of(one: Chosen, size: int = 0, form: str = ABSTRACT,
+            thresholds: Thresholds = PATHEVAL) -> Item:
     """Make a chosen pair an item; its picture is drawn when it is used.
 
     Args:
         one: the pair, its scenario and order.
         size: of pictures, see ``items.draw``.
+        form: of the sentence of its task, see ``paths.scenarios``.
+        thresholds: that it was chosen by.
     """
     (first, second), (path, other) = one.pair.values, one.pair.paths
     if one.swapped:
         (first, second), (path, other) = (second, first), (other, path)
     task = scenarios.scenario(one.scenario)
-    label = label_pair(first, second, task.vector)
+    label = label_pair(first, second, task.vector, thresholds=thresholds)
     assert label.choice is not None, f'{one.pair.name}: has no label for {one.scenario}'
     name = f'{one.pair.name}/{"ba" if one.swapped else "ab"}'
+    text = task.wordings(form)[0]
     return Item(f'{one.pair.name}/s{one.scenario:02}', one.pair.map.name, one.pair.name,
-                one.scenario, task.text, task.vector, (first, second), label.choice - 1,
+                one.scenario, text, task.vector, (first, second), label.choice - 1,
                 tuple(name for name, _ in label.votes),
-                Drawn(name, one.pair.map, (path, other), size))
+                Drawn(name, one.pair.map, (path, other), size), thresholds)
 
 
 # ----------------------------------------------------------------------------- the file of items

@@ -7,22 +7,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from sightplan.commands import suite as generic
 from sightplan.commands.flags import REQUIRED, argument, option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
 from sightplan.model import InputError, check_settings, user_path
 from sightplan.model.json_text import load_json
 from sightplan_suites.patheval.building import TEST_COUNT, TEST_SEED, TEST_SPARE
-from sightplan_suites.paths.descriptors import LINE, RULES
+from sightplan_suites.paths.descriptors import RULES, SWEPT
 from sightplan_suites.paths.planner_settings import PLANNERS, PlannerSettings
+from sightplan_suites.paths.scenarios import ABSTRACT, FORMS
 
 if TYPE_CHECKING:
     from sightplan.runs.suite import Suite
+    from sightplan_suites.patheval.outputs import KnownRecords
     from sightplan_suites.paths.descriptors import Descriptors
     from sightplan_suites.paths.maps import Point
 
 SUITE = 'patheval'
 _EXITS = '0 done; 2 bad usage or bad files'
 _MEASURES = 'measures'
+_FORM = 'sentences of tasks: abstract, or with what decides spelled out'
+_MOST_NAMED = 20
+"""Number of skipped entries that are printed; ``--json`` lists all."""
+_TABLES = {1: 'fraction of right replies', 2: 'how often the first and the second path was named',
+           3: 'fraction of pairs whose lower path is named, by descriptor'}
+_SCENARIOS = ("the benchmark's file of tasks, Scenarios.xlsx or .csv (default: the one in the "
+              'folder of data)')
 _COUNT = 25
 """Default number of items of each scenario that ``generate`` writes."""
 
@@ -41,10 +51,50 @@ class GenerateArguments:
         None, 'write this split: train has 13,500 items (--count 900 --seed 5000000), on maps '
         'that no item of test is about', choices=('train',))
     view: Literal['2d', '3d'] = option('2d', 'what pictures show')
+    form: str = option(ABSTRACT, _FORM, choices=FORMS)
     workers: int = option(1, 'processes that plan; what is written does not depend on them')
 
 
 generate_arguments = GenerateArguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckArguments(generic.CheckArguments):
+    """Arguments of ``sightplan suite patheval check``."""
+
+    scenarios: Path | None = option(None, _SCENARIOS, metavar='FILE')
+
+
+check_arguments = CheckArguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreArguments(generic.ScoreArguments):
+    """Arguments of ``sightplan suite patheval score``."""
+
+    predictions: Path = option(
+        REQUIRED, 'outputs of the release, output_*.json, or a folder of them; or JSON lines '
+        '{"id": ..., "answer": the text of the reply}, or a run\'s episodes.jsonl', metavar='PATH')
+    view: Literal['2d', '3d'] | None = option(
+        None, 'records of this view are those of JSON lines (default: 2d)')
+    scenarios: Path | None = option(None, _SCENARIOS, metavar='FILE')
+
+
+score_arguments = ScoreArguments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportArguments:
+    """Arguments of ``sightplan suite patheval import``."""
+
+    folder: Path = argument('outputs of the release, output_*.json, or a folder of them',
+                            metavar='PATH')
+    out: Path = option(REQUIRED, 'folder for the runs, one for each file; it is made',
+                       metavar='RUNS')
+    data: Path | None = option(
+        None, 'folder of the records that they are about: then tables divide them by task, map '
+        'and difficulty', metavar='DIR')
+    scenarios: Path | None = option(None, _SCENARIOS, metavar='FILE')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +113,9 @@ class MeasureArguments(_EnvironmentArguments):
         REQUIRED, 'runs of a planner (see the verb plan), or lines "x y" of one path',
         metavar='F.txt')
     rule: str = option(
-        LINE, 'where the least clearance is measured: along the whole line that is driven, 0 '
-        'where it touches or crosses an obstacle; or at the waypoints alone, as the items and '
-        'tables of PathEval have it', choices=RULES)
+        SWEPT, 'what is measured: the line that is driven, with a least clearance of 0 where it '
+        'touches or crosses an obstacle; or its waypoints alone, as the items and tables of '
+        'PathEval have it', choices=RULES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +149,10 @@ class ExportArguments:
 
     out: Path = option(REQUIRED, 'folder for the files; it is made', metavar='DIR')
     view: Literal['2d', '3d'] = option('2d', 'what pictures show')
+    form: str = option(ABSTRACT, _FORM, choices=FORMS)
+    scenarios: Path | None = option(
+        None, "the benchmark's file of tasks, Scenarios.xlsx or .csv, whose sentences stand in "
+        'place of ours', metavar='FILE')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +163,108 @@ class BuildArguments:
     count: int = option(TEST_COUNT, 'items of each scenario')
     spare: int = option(TEST_SPARE, 'they are drawn from at least N times as many')
     seed: int = option(TEST_SEED, 'one seed always gives the same file', metavar='S')
+
+
+def check(suite: Suite, arguments: CheckArguments) -> Result:
+    """Count what a folder of data holds, and say what cannot be used."""
+    from sightplan_suites.patheval import official
+    report = official.check(user_path(arguments.data), _file(arguments.scenarios))
+    return generic.print_check(suite, arguments.data, report)
+
+
+def _file(path: Path | None) -> Path | None:
+    return None if path is None else user_path(path)
+
+
+def score(suite: Suite, arguments: ScoreArguments) -> Result:
+    """Score outputs of the release, texts of replies, or the lines of a run."""
+    from sightplan_suites.patheval import outputs
+    path = user_path(arguments.predictions)
+    if not outputs.holds_outputs(path):
+        options = {'view': arguments.view, 'scenarios': arguments.scenarios}
+        return generic.score(suite, arguments, {
+            name: str(value) for name, value in options.items() if value is not None})
+    if arguments.view is not None:
+        raise InputError("--view: the names of the release's outputs say their views (leave it "
+                         'out)')
+    return _score_outputs(suite, arguments, path)
+
+
+def _score_outputs(suite: Suite, arguments: ScoreArguments, path: Path) -> Result:
+    from sightplan.metrics.measures import aggregates
+    from sightplan_suites.patheval import outputs, paper_figures, scoring
+    files, skipped = outputs.read_outputs(path, suite.published)
+    known = _known(arguments.data, arguments.scenarios)
+    lines: list[dict[str, Any]] = []
+    scores: list[dict[str, Any]] = []
+    for file in files:
+        made = outputs.lines_of(file, known)
+        skipped += [*file.skipped, *made.skipped]
+        lines += made.lines
+        for sentence in made.notes:
+            note(f'sightplan suite: {sentence}')
+        scores.append({
+            'file': str(file.path), 'model': file.model, 'variant': file.variant,
+            'view': file.view, 'items': len(made.lines), 'notes': made.notes,
+            'measures': aggregates(made.lines, scoring.MEASURES),
+            **scoring.summarise(made.lines)})
+    _print_files(scores)
+    figures = paper_figures.figures_of(lines, suite.published)
+    for table, title in _TABLES.items():
+        headings, rows = paper_figures.layout(figures, table)
+        if rows:
+            print_table(headings, rows, f'\nTable {table}: {title}')
+    _say_skipped(skipped)
+    return {'suite': SUITE, 'files': scores, 'figures': [one.as_json() for one in figures],
+            'skipped': skipped}, DONE if lines and not skipped else FAILED
+
+
+def _known(data: Path | None, scenarios: Path | None) -> KnownRecords:
+    """The records that outputs are about; those of no folder know nothing."""
+    from sightplan_suites.patheval.outputs import KnownRecords
+    from sightplan_suites.patheval.records import read_records
+    return KnownRecords(None if data is None else read_records(
+        user_path(data), None, _file(scenarios)))
+
+
+def _print_files(scores: list[dict[str, Any]]) -> None:
+    def cell(measure: dict[str, Any]) -> str:
+        return '-' if measure['value'] is None else f'{measure["value"]:.3f}'
+    print_table(
+        ('model', 'variant', 'view', 'outputs', 'solved', 'solved_lenient', 'perceived', 'first',
+         'second', 'neither'),
+        [(one['model'], one['variant'], one['view'] or '-', one['items'],
+          *(cell(one['measures'][name]) for name in ('solved', 'solved_lenient', 'perceived')),
+          *(one['positions'][name] for name in ('first', 'second', 'neither')))
+         for one in scores], left=3)
+
+
+def _say_skipped(skipped: list[dict[str, str]]) -> None:
+    if skipped:
+        note(f'sightplan suite: {len(skipped)} skipped:')
+    for one in skipped[:_MOST_NAMED]:
+        note(f'  {one["file"]}: {one["reason"]}')
+    if len(skipped) > _MOST_NAMED:
+        note(f'  ... and {len(skipped) - _MOST_NAMED} more (--json has all)')
+
+
+def import_results(arguments: ImportArguments) -> Result:
+    """Turn outputs of the release into runs."""
+    from sightplan.console.progress import EpisodeBar
+    from sightplan_suites.patheval.importing import import_outputs
+    path, out = user_path(arguments.folder), user_path(arguments.out)
+    with EpisodeBar(transient=True) as bar:
+        done = import_outputs(path, out, _known(arguments.data, arguments.scenarios),
+                              lambda number, total: bar.stage('files', number, total))
+    for sentence in done.notes:
+        note(f'sightplan suite: {sentence}')
+    _say_skipped(done.skipped)
+    kept = f', {len(done.kept)} were there already' if done.kept else ''
+    print(f'{len(done.runs)} runs with {done.samples} samples in {out}{kept}')
+    return {'suite': SUITE, 'folder': str(path), 'out': str(out),
+            'runs': [str(run) for run in done.runs], 'kept': [str(run) for run in done.kept],
+            'samples': done.samples, 'skipped': done.skipped, 'notes': done.notes}, (
+                FAILED if done.skipped else DONE)
 
 
 def measure(arguments: MeasureArguments) -> Result:
@@ -130,7 +286,8 @@ def measure(arguments: MeasureArguments) -> Result:
         raise InputError(f'{file}: {error}') from error
     print_table(('path', *KEYS), [(number, *(f'{value:.2f}' for value in one.values()))
                                   for number, one in enumerate(found, 1)])
-    return {_MEASURES: found[0] if len(found) == 1 else found}, DONE
+    print(f'measured by the rule {arguments.rule}')
+    return {_MEASURES: found[0] if len(found) == 1 else found, 'rule': arguments.rule}, DONE
 
 
 def _paths(file: Path) -> tuple[list[tuple[Point, ...]], bool]:
@@ -139,14 +296,20 @@ def _paths(file: Path) -> tuple[list[tuple[Point, ...]], bool]:
     Raises:
         InputError: it cannot be read, or holds no path; names file and line.
     """
-    from sightplan_suites.paths.path_files import path_runs_from_text
+    from sightplan_suites.paths.path_files import attempts_from_text
     try:
-        text = file.read_text('utf-8')
+        text = file.read_text('utf-8-sig')
     except (OSError, UnicodeError) as error:
         raise InputError(f'{file}: cannot be read: {error} (name a file of paths)') from error
     lines = text.split('\n')
     if any(line.strip() == '@' for line in lines):
-        return [run.points for run in path_runs_from_text(text, file)], True
+        attempts = attempts_from_text(text, file)
+        if attempts.broken:
+            raise attempts.broken[0]
+        if attempts.failed:
+            plural = 's' if attempts.failed > 1 else ''
+            note(f'sightplan suite: {attempts.failed} attempt{plural} found nothing')
+        return [run.points for run in attempts.runs], True
     points = [(number, line.split()) for number, line in enumerate(lines, 1) if line.strip()]
     if not points:
         raise InputError(f'{file}: holds no path (write a line "x y" for each point)')
@@ -234,12 +397,15 @@ def plan(arguments: PlanArguments) -> Result:
 
 def export(arguments: ExportArguments) -> Result:
     """Write the items that are shipped as records with pictures."""
-    from sightplan_suites.patheval import official, samples
+    from sightplan_suites.patheval import official, records, samples
     out = user_path(arguments.out)
     official.check_empty(out)
-    written = official.write_records(out, samples.shipped_items(), arguments.view)
+    items = samples.shipped_items(form=arguments.form,
+                                  scenarios_file=_file(arguments.scenarios))
+    written = records.write_records(out, items, arguments.view)
     print(', '.join(f'{count} {name}' for name, count in written.items()) + f' in {out}')
-    return {'suite': SUITE, 'out': str(out), 'view': arguments.view, **written}, DONE
+    return {'suite': SUITE, 'out': str(out), 'view': arguments.view, 'form': arguments.form,
+            **written}, DONE
 
 
 def generate(suite: Suite, arguments: GenerateArguments) -> Result:
@@ -252,10 +418,10 @@ def generate(suite: Suite, arguments: GenerateArguments) -> Result:
     seed = usual[1] if arguments.seed is None else arguments.seed
     with EpisodeBar() as bar:
         written = generating.generate(out, count, seed, arguments.view, arguments.workers,
-                                      bar.stage)
+                                      bar.stage, arguments.form)
     print(', '.join(f'{number} {name}' for name, number in written.items()) + f' in {out}')
     return {'suite': suite.name, 'out': str(out), 'split': arguments.split, 'count': count,
-            'seed': seed, 'view': arguments.view, **written}, DONE
+            'seed': seed, 'view': arguments.view, 'form': arguments.form, **written}, DONE
 
 
 def build(arguments: BuildArguments) -> Result:
@@ -273,6 +439,10 @@ def build(arguments: BuildArguments) -> Result:
 
 def add_parsers(verbs: Any) -> None:
     """Register the verbs that this suite has of its own."""
+    add_command(
+        verbs, 'import', import_results, "turn the release's outputs of models into runs, which "
+        'report and others take', settings=ImportArguments,
+        exits='0 done; 1 some outputs cannot be used, which are named; 2 bad usage or no outputs')
     add_command(
         verbs, 'measure', measure, 'describe paths on an environment by the seven descriptors',
         settings=MeasureArguments, exits=_EXITS)

@@ -22,11 +22,12 @@ from pathlib import Path
 
 from sightplan.model import InputError
 from sightplan.model.json_text import load_json
-from sightplan_suites.patheval import building, official, segments
+from sightplan_suites.patheval import building, official, records, segments
 from sightplan_suites.patheval.items import View
 from sightplan_suites.patheval.scenarios import vectors
 from sightplan_suites.paths.maps import ObstacleMap, Polygon
 from sightplan_suites.paths.path_files import PathRun, read_path_runs
+from sightplan_suites.paths.scenarios import ABSTRACT
 
 UNFINISHED = 'UNFINISHED'
 """A file that is there until a folder is finished."""
@@ -41,7 +42,8 @@ Runs = tuple[PathRun, ...]
 
 
 def generate(out: Path, count: int, seed: int, view: View = '2d', workers: int = 1,
-             stage: Stage = lambda what, done, total: None) -> dict[str, int]:
+             stage: Stage = lambda what, done, total: None, form: str = ABSTRACT,
+             ) -> dict[str, int]:
     """Write a folder of data: environments, planned paths, records with pictures, and segments.
 
     Args:
@@ -52,6 +54,7 @@ def generate(out: Path, count: int, seed: int, view: View = '2d', workers: int =
         view: of the records' pictures.
         workers: processes that plan; what is written does not depend on them.
         stage: see ``Stage``.
+        form: of the sentences of tasks, see ``paths.scenarios``.
 
     Returns:
         how many there are of each kind.
@@ -62,7 +65,7 @@ def generate(out: Path, count: int, seed: int, view: View = '2d', workers: int =
     if workers < 1:
         raise InputError(f'workers = {workers} (give 1 or more)')
     building.check_numbers(count, seed)
-    _begin(out, {'count': count, 'seed': seed, 'view': view})
+    _begin(out, {'count': count, 'seed': seed, 'view': view, 'form': form})
     maps = _Maps(out, seed)
     found = maps.each(workers)
 
@@ -73,9 +76,9 @@ def generate(out: Path, count: int, seed: int, view: View = '2d', workers: int =
         built = building.build(count, seed, vectors(), maps=found, least_found=least_found)
     finally:
         found.close()
-    items = [building.item_of(one) for one in built.items]
+    items = [building.item_of(one, form=form) for one in built.items]
     written = {'environments': len(built.runs), 'paths': sum(map(len, built.runs.values())),
-               **official.write_records(out, items, view, keep=True, progress=lambda done: stage(
+               **records.write_records(out, items, view, keep=True, progress=lambda done: stage(
                    'records', done, len(items))),
                **official.write_segments(out, segments.segment_pairs(count, seed))}
     for name in maps.names - set(built.runs):  # no item is about them

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from sightplan.model import InputError
 from sightplan.model.picture_files import read_image
 from sightplan_suites.paths import drawing, drawing3d
 from sightplan_suites.paths.descriptors import NAMES, Descriptors
-from sightplan_suites.paths.labels import ORDER, PATHEVAL, Vector
+from sightplan_suites.paths.labels import ORDER, PATHEVAL, Thresholds, Vector
 from sightplan_suites.paths.maps import GOAL, START, ObstacleMap, Point
 
 View = Literal['2d', '3d']
@@ -129,6 +130,7 @@ class Item:
         better: 0 if the first one shown is better, else 1.
         votes: names of the descriptors that differ significantly and matter; without a direction.
         pictured: where pictures come from.
+        thresholds: smallest differences that count.
     """
 
     id: str
@@ -141,6 +143,7 @@ class Item:
     better: int
     votes: tuple[str, ...]
     pictured: Pictured
+    thresholds: Thresholds = PATHEVAL
 
     @property
     def properties(self) -> tuple[tuple[str, int], ...]:
@@ -149,11 +152,26 @@ class Item:
             (name, sign) for name, sign in zip(ORDER, self.vector, strict=True) if sign)
 
 
-def ratio(values: Values, name: str) -> float:
-    """Difference of two paths in a descriptor, as a multiple of its threshold."""
-    threshold: float = getattr(PATHEVAL, name)
+def ratio(values: Values, name: str, thresholds: Thresholds = PATHEVAL) -> float:
+    """Difference of two paths in a descriptor, as a multiple of its threshold.
+
+    Of a threshold of 0 it is infinite, or 0 where the paths are alike.
+    """
+    threshold: float = getattr(thresholds, name)
     first, second = (float(getattr(one, name)) for one in values)
+    if not threshold:
+        return math.inf if first != second else 0.0
     return abs(first - second) / threshold
+
+
+def details_of(item: Item) -> dict[str, Any]:
+    """Task of an item for tables, and of a known task what decides, and how clearly."""
+    if item.vector is None:
+        return {'scenario': item.scenario, 'descriptors': []}
+    hardest = max((ratio(item.values, name, item.thresholds) for name in item.votes),
+                  default=0.0)
+    return {'scenario': item.scenario, 'descriptors': list(item.votes),
+            'level': level_of(hardest)}
 
 
 def level_of(thresholds: float) -> str:

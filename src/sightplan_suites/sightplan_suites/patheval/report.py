@@ -7,32 +7,44 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.metrics.measures import aggregate
+from sightplan.runs.imported_runs import BACKEND
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_finding import load_suite
+from sightplan_report.conditions import samples_by_split
 from sightplan_report.figures import Figure
 from sightplan_report.grouping import grouped
 from sightplan_report.panels import BarPanel, bars
 from sightplan_report.plots import Dot
+from sightplan_report.results import Results
+from sightplan_report.tables.like_for_like import compared, paper_compared
 from sightplan_report.tables.model import Table, make
 from sightplan_suites.patheval.asking import CHOICE, PERCEPTION, key_of
 from sightplan_suites.patheval.items import LARGE, LEVELS
+from sightplan_suites.patheval.paper_figures import (
+    CONDITIONS,
+    ORDERS,
+    PLACES,
+    VIEWS,
+    condition_of,
+    figures_of,
+    published_accuracy,
+    published_count,
+    published_perception,
+)
 from sightplan_suites.patheval.scoring import EVERY_LEVEL, lower_measure, measure_of, positions
 from sightplan_suites.patheval.segments import KINDS
 from sightplan_suites.paths.descriptors import NAMES
 
 Line = Mapping[str, Any]
-RowKey = tuple[str, str, str, str, str]
+RowKey = tuple[str, str, str, str, str, str, str, str]
+"""Method, its options, backend, model, hash of the data, form of the tasks, and what the row was
+measured with and what of it is unlike the paper's ('' for nothing)."""
+_BACKEND = 2
 _FILE = Path(__file__).with_name('report.yaml')
 _HERE, _PAPER = 'here', 'paper'
-_TEST, _SEGMENTS, _NO_IMAGES = 'test', 'segments', 'no_images'
-_VIEWS = {'2d': '2D', '3d': '3D'}
-_CONDITIONS = {
-    'seen_2d': ('2D', '2d', 'none'), 'described_2d': ('2D, described', '2d', 'descriptors'),
-    'seen_3d': ('3D', '3d', 'none'), 'described_3d': ('3D, described', '3d', 'descriptors'),
-    'values': ('values alone', '', _NO_IMAGES)}
-"""The columns of table 1: heading, view and variant."""
-_ORDERS = {'none': 'default', 'flipped': 'flipped', 'random': 'random names'}
-"""The columns of table 2."""
+_FINE, _FINE_TOKENS = 'perception_fine', 500
+"""The variant for which the paper allows another number of tokens, and that number."""
+_TEST, _SEGMENTS = 'test', 'segments'
 _SETS = dict(zip(('all', *LEVELS, LARGE), ('test', 'delta1', 'delta2', 'delta3'), strict=True))
 """Columns of table 3, and the paper's values in them."""
 
@@ -49,14 +61,16 @@ def tables(runs: Iterable[Any]) -> list[Table]:
     suite = load_suite(Path(__file__).parent.name)
     made: tuple[tuple[Iterable[Any], Iterable[Any], str, dict[str, dict[str, str]]], ...] = (
         (_accuracy(test), _accuracy_published(suite), 'accuracy', {
-            'condition': {name: heading for name, (heading, *_) in _CONDITIONS.items()}}),
-        (_positions(test), _positions_published(suite), 'positions', {'variant': _ORDERS}),
+            'condition': {name: heading for name, (heading, *_) in CONDITIONS.items()}}),
+        (_positions(test), _positions_published(suite), 'positions', {'variant': ORDERS}),
         (_perception(test), _perception_published(suite), 'perception', {
             'level': {level: level for level in EVERY_LEVEL}}),
         (_segments(segments), _segments_published(suite), 'segments', {
             'kind': {kind: kind for kind in KINDS}}),
         (_parts(test), iter(()), 'parts', {}))
-    found = []
+    imported = [line for who, line in test if who[_BACKEND] == BACKEND]
+    figures = [] if not imported else figures_of(imported, suite.published)
+    found = [] if not figures else [make('printed', [one.as_json() for one in figures], _FILE)]
     for ours, theirs, name, values in made:
         rows = list(ours)
         if rows:
@@ -82,8 +96,8 @@ def figures(runs: Iterable[Any]) -> Iterator[Figure]:
                               measure_of('solved'))
             if found.value is not None and found.low is not None and found.high is not None:
                 label = ', '.join(filter(None, (
-                    who[0], who[3] or who[2], who[1], _VIEWS[view],
-                    '' if variant == 'none' else _ORDERS[variant])))
+                    who[0], who[3] or who[2], who[1], VIEWS[view],
+                    '' if variant == 'none' else ORDERS[variant])))
                 dots.append(Dot(label, '', found.value, found.low, found.high, found.n))
         theirs = suite.published.find('GPT-4o', 'solved', split=_SEGMENTS, kind=kind, view='2d')
         if dots:
@@ -92,29 +106,39 @@ def figures(runs: Iterable[Any]) -> Iterator[Figure]:
     yield Figure(
         bars('patheval-segments', panels, 'Which segment is nearer', 'fraction of right replies'),
         'Fraction of pairs of points, lines and curves whose nearer one is named, with 95 % '
-        "intervals. Lines: GPT-4o in the paper's figure 2.")
+        "intervals. Lines: GPT-4o in the paper's figure 2, on segments of its own"
+        + ''.join(f'; ours: {words}' for words in dict.fromkeys(
+            who[-1] for who, _ in lines if who[-1])) + '.')
 
 
 # --------------------------------------------------------------------------- who, and what
 
 
 def _lines(runs: Iterable[Any]) -> list[tuple[RowKey, Line]]:
-    """Lines that are scored, with method, its options, backend, model and hash of the data."""
+    """Lines that are scored, with what they are of."""
     found = []
     for run in runs:
         options = ', '.join(f'{name} {value}' for name, value in sorted(
             run.identity['method'].items()) if name != 'name')
-        data = {split: part.get('sha256', '') for split, part in run.identity['samples'].items()
-                if isinstance(part, dict)}
-        found += [((run.method, options, run.backend, line['model'],
-                    data.get(line['split'], '')), line) for line in run.lines
-                  if line['measures'].get('solved') is not None]
+        group, = Results((run,)).groups
+        parts = samples_by_split(run.identity)
+        for split in dict.fromkeys(line['split'] for line in run.lines):
+            part = parts.get(split, {})
+            cells = compared(group, split,
+                             _FINE_TOKENS if part.get('variant') == _FINE else None)
+            who = (part.get('sha256', ''), part.get('form', ''), cells['measured'] or '',
+                   cells['unlike'] or '')
+            found += [((run.method, options, run.backend, line['model'], *who), line)
+                      for line in run.lines if line['split'] == split
+                      and line['measures'].get('solved') is not None]
     return found
 
 
 def _named(who: RowKey) -> dict[str, Any]:
-    return {'source': _HERE, **{key: value or None for key, value in zip(
-        ('method', 'options', 'backend', 'model', 'data'), who, strict=True)}}
+    source = BACKEND if who[_BACKEND] == BACKEND else _HERE
+    return {'source': source, **{key: value or None for key, value in zip(
+        ('method', 'options', 'backend', 'model', 'data', 'form', 'measured', 'unlike'), who,
+        strict=True)}}
 
 
 def _groups(lines: Iterable[tuple[RowKey, Line]], keys: Sequence[Callable[[Line], Any]],
@@ -146,12 +170,11 @@ def _compared(lines: Iterable[tuple[RowKey, Line]], variants: Iterable[str]) -> 
 
 
 def _accuracy(lines: Sequence[tuple[RowKey, Line]]) -> Iterator[dict[str, Any]]:
-    known = _compared(lines, (variant for _, _, variant in _CONDITIONS.values()))
+    known = _compared(lines, (variant for _, _, variant in CONDITIONS.values()))
     for (who,), own in _groups(known, ()):
         row = _named(who)
-        for name, (_, view, variant) in _CONDITIONS.items():
-            part = [line for line in own if line['details']['variant'] == variant
-                    and (not view or line['details']['view'] == view)]
+        for name, (_, view, variant) in CONDITIONS.items():
+            part = condition_of(own, view, variant)
             if part:
                 row |= {**_interval(part, 'solved', name),
                         f'{name}_lenient': _value(part, 'solved_lenient')}
@@ -161,23 +184,23 @@ def _accuracy(lines: Sequence[tuple[RowKey, Line]]) -> Iterator[dict[str, Any]]:
 def _accuracy_published(suite: Suite) -> Iterator[dict[str, Any]]:
     for model in suite.published.models:
         values: dict[str, Any] = {}
-        for name, (_, view, variant) in _CONDITIONS.items():
-            where = {'split': _TEST, 'variant': variant} | ({'view': view} if view else {})
-            found = suite.published.find(model, 'solved', **where)
+        for name, (_, view, variant) in CONDITIONS.items():
+            found = published_accuracy(suite.published, model, view, variant)
             if found is not None:
                 values |= {name: found.value, f'{name}_n': found.n}
         if values:
-            yield {'source': f'{_PAPER}, table 1', 'model': model, **values}
+            yield {'source': f'{_PAPER}, table 1', 'model': model, **paper_compared(suite),
+                   **values}
 
 
 # ------------------------------------------------------------------------------------- table 2
 
 
 def _positions(lines: Sequence[tuple[RowKey, Line]]) -> Iterator[dict[str, Any]]:
-    for (who, view), own in _groups(_compared(lines, _ORDERS),
+    for (who, view), own in _groups(_compared(lines, ORDERS),
                                     (lambda line: line['details']['view'],)):
         row = {**_named(who), 'view': view}
-        for variant in _ORDERS:
+        for variant in ORDERS:
             part = [line for line in own if line['details']['variant'] == variant]
             if part:
                 found = positions(part)
@@ -190,14 +213,14 @@ def _positions(lines: Sequence[tuple[RowKey, Line]]) -> Iterator[dict[str, Any]]
 def _positions_published(suite: Suite) -> Iterator[dict[str, Any]]:
     for model in suite.published.models:
         row: dict[str, Any] = {}
-        for variant in _ORDERS:
-            for place in ('first', 'second'):
-                found = suite.published.find(model, f'{place}_count', split=_TEST, view='2d',
-                                        variant=variant)
+        for variant in ORDERS:
+            for place in PLACES:
+                found = published_count(suite.published, model, '2d', variant, place)
                 if found is not None:
                     row[f'{variant}_{place}'] = int(found.value)
         if row:
-            yield {'source': f'{_PAPER}, table 2', 'model': model, 'view': '2d', **row,
+            yield {'source': f'{_PAPER}, table 2', 'model': model, 'view': '2d',
+                   **paper_compared(suite), **row,
                    'none_right': 530, 'flipped_right': 520, 'random_right': 530}
 
 
@@ -232,15 +255,15 @@ def _perceived(lines: Sequence[Line], name: str) -> dict[str, Any]:
 
 
 def _perception_published(suite: Suite) -> Iterator[dict[str, Any]]:
-    for view in _VIEWS:
+    for view in VIEWS:
         for name in NAMES:
             values = {column: found.value for column, theirs in _SETS.items()
-                      if (found := suite.published.find(
-                          'GPT-4o', 'perceived', set=theirs, view=view,
-                          descriptor=name)) is not None}
+                      if (found := published_perception(
+                          suite.published, 'GPT-4o', view, name, theirs)) is not None}
             if values:
                 yield {'source': f'{_PAPER}, table 3', 'model': 'GPT-4o', 'view': view,
-                       'descriptor': key_of(name), **values}
+                       'descriptor': key_of(name),
+                       **paper_compared(suite, tokens=_FINE_TOKENS), **values}
 
 
 # ----------------------------------------------------------------------- figure 2, and the rest
@@ -262,7 +285,8 @@ def _segments_published(suite: Suite) -> Iterator[dict[str, Any]]:
         'GPT-4o', 'solved', split=_SEGMENTS, kind=kind, view='2d')) is not None}
     if found:
         yield {'source': f'{_PAPER}, figure 2', 'model': 'GPT-4o', 'variant': 'none',
-               'view': '2d', **{kind: row.value for kind, row in found.items()},
+               'view': '2d', **paper_compared(suite),
+               **{kind: row.value for kind, row in found.items()},
                **{f'{kind}_n': row.n for kind, row in found.items()}}
 
 
@@ -271,7 +295,8 @@ def _parts(lines: Sequence[tuple[RowKey, Line]]) -> Iterator[dict[str, Any]]:
              and line['details']['asks'] == CHOICE]
     parts: dict[str, Callable[[Line], Sequence[str]]] = {
         'task': lambda line: [f's{line["details"]["scenario"]:02}'],
-        'difference': lambda line: [line['details']['level']],
+        'difference': lambda line: [line['details']['level']] if (
+            'level' in line['details']) else [],
         'descriptor': lambda line: list(map(key_of, line['details']['descriptors'])),
         'family': lambda line: [line['details']['family']]}
     for (who, variant, view), own in _groups(

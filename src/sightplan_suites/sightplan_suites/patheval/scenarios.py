@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sightplan.model import InputError
-from sightplan_suites.paths.labels import Vector
-from sightplan_suites.paths.scenarios import Scenario, load_scenarios
+from sightplan_suites.paths.labels import ORDER, Vector
+from sightplan_suites.paths.scenarios import ABSTRACT, SPELLED, Scenario, load_scenarios
+from sightplan_suites.paths.sentences import UnreadSentenceError, read_sentence
 
 
 @functools.cache
@@ -25,6 +26,28 @@ def scenario(number: int) -> Scenario:
     if number not in scenarios():
         raise InputError(f'scenario {number} (choose 1 to {len(scenarios())})')
     return scenarios()[number]
+
+
+def form_of(texts: Iterable[str]) -> str:
+    """Form of the sentences of tasks: spelled out if one of them is ours of that form.
+
+    Sentences of others count as abstract: the paper's are.
+    """
+    spelled = {text for one in scenarios().values() for text in one.wordings(SPELLED)}
+    return ABSTRACT if spelled.isdisjoint(texts) else SPELLED
+
+
+@functools.cache
+def read_task(sentence: str) -> tuple[tuple[str, int], ...]:
+    """What the reader of sentences finds in a task (``paths.sentences``), as ``Item.properties``.
+
+    Empty where it understands nothing.
+    """
+    try:
+        wants = read_sentence(sentence).wants
+    except UnreadSentenceError:
+        return ()
+    return tuple((name, wants[name]) for name in ORDER if wants.get(name))
 
 
 def vectors() -> dict[int, Vector]:

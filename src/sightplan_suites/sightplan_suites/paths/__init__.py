@@ -17,8 +17,8 @@ from sightplan_suites.paths.alternatives import (
 )
 from sightplan_suites.paths.descriptors import (
     KEYS,
-    LINE,
     NAMES,
+    SWEPT,
     WAYPOINTS,
     Descriptors,
     describe,
@@ -70,9 +70,9 @@ from sightplan_suites.paths.selection import Pair, Selection, Skipped, scaled, s
 
 __all__ = [
     'Alternative', 'AlternativeSettings', 'Alternatives', 'Bounds', 'Descriptors', 'FAMILIES',
-    'GOAL', 'KEYS', 'LINE', 'Label', 'NAMES', 'NO_OBSTACLE', 'NoPath', 'ORDER', 'ObstacleMap',
+    'GOAL', 'KEYS', 'Label', 'NAMES', 'NO_OBSTACLE', 'NoPath', 'ORDER', 'ObstacleMap',
     'OccupancyGrid', 'PATHEVAL', 'Pair', 'PathRun', 'PlannedPath', 'PlannerSettings', 'Point',
-    'START', 'Scenario', 'Selection', 'Skipped', 'Thresholds', 'Unlabelled', 'Vector',
+    'START', 'SWEPT', 'Scenario', 'Selection', 'Skipped', 'Thresholds', 'Unlabelled', 'Vector',
     'WAYPOINTS', 'WORLD',
     'count_routes', 'describe', 'describe_all', 'distance_apart', 'find_alternatives',
     'generate_map', 'generate_maps', 'label_pair', 'load_scenarios', 'map_from_text',

@@ -14,16 +14,21 @@ there, is decided by the larger sum. Among more paths the best is that which win
 counting half; of those that win equally many each is the best with equal probability, and the
 order lists the one first whose nets have the larger sum.
 
-A path that touches or crosses an obstacle, between its points, too, is never the best: the others
-are compared without it, and it comes last. Where all do, there is no best and no order. A path
-that leaves the map is refused. In pictures nobody checks any of that.
+A path that cannot be driven or breaks a limit is *out* (``exclusions``): it is never the best, the
+others are compared without it, and it comes last. Where all are, there is no best and no order. A
+trade-off (``limits``) bounds what a preference may cost: paths that cost more come after all that
+do not. In pictures nobody checks any of that.
 
-The thresholds are published for maps 80 wide. On other maps those of lengths and clearances are
-scaled by the longer side.
+Paths whose probabilities to be the best differ by no more than ``tie`` from the highest are
+*tied*.
+
+Which differences count follows from the robot and the paths (``robot_bases``); the thresholds that
+PathEval published for its maps count in its suite, and here only if they are asked for.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -39,11 +44,33 @@ from sightplan.queries.choose import Choose, compare
 from sightplan.vlm.api import ModelUser
 from sightplan_belief.ranking import MOST, RankingBelief
 from sightplan_suites.paths import reasons as path_reasons
-from sightplan_suites.paths.descriptors import Descriptors, describe_all
+from sightplan_suites.paths.areas import Area
+from sightplan_suites.paths.descriptors import SWEPT, Descriptors, described, drive_all
+from sightplan_suites.paths.exclusions import (
+    OBSTACLE,
+    UNKNOWN_CELLS,
+    Exclusion,
+    find_exclusions,
+)
 from sightplan_suites.paths.labels import ORDER, PATHEVAL, Thresholds, Vector
+from sightplan_suites.paths.limits import NO_LIMITS, PathLimits
 from sightplan_suites.paths.maps import ObstacleMap, as_points
 from sightplan_suites.paths.preference import in_thresholds, thresholds_on
-from sightplan_suites.paths.wishes import Wishes, WishSettings, certain, understand
+from sightplan_suites.paths.robot_bases import (
+    UNKNOWN_ROBOT,
+    RobotBase,
+    differences_that_matter,
+)
+from sightplan_suites.paths.sentences import UnreadSentenceError
+from sightplan_suites.paths.sides import SideSettings
+from sightplan_suites.paths.wishes import (
+    Task,
+    Wishes,
+    WishSettings,
+    can_read_tasks,
+    certain,
+    understand_task,
+)
 
 _ZERO = 1e-9
 """Sums of differences in thresholds that are nearer to 0 are 0."""
@@ -56,13 +83,28 @@ Which of the two paths suits the task better? Write one line "Answer: {first}" o
 "Answer: {second}"."""
 
 
+ROBOT, PUBLISHED = 'robot', 'published'
+DIFFERENCES = (ROBOT, PUBLISHED)
+
+
 @dataclass(frozen=True, slots=True)
 class CriticSettings:
     """Settings of comparing paths."""
 
-    length_scale: float = param(0.0, 'factor of the published thresholds of lengths and '
-                                'clearances; 0: longer side of the map by 80, the side of the '
-                                'maps that they were published for', low=0.0, high=1000.0)
+    differences: str = param('robot', 'which differences count: those that matter to the robot, '
+                             "or PathEval's thresholds, scaled to the map", choices=DIFFERENCES)
+    length_scale: float = param(1.0, 'factor of the difference of lengths that counts',
+                                low=1e-6, high=1000.0)
+    tolerance: float = param(0.0, 'farthest that a path may lie from the line that is driven '
+                             'along it, in the unit of the map; 0: 0.77 cells, or a thousandth of '
+                             'the longer side of a map without cells', low=0.0, high=1000.0)
+    tie: float = param(0.02, 'paths are tied whose probability to be the best is less than the '
+                       'highest by this at most', low=0.0, high=0.5)
+    side_fraction: float = param(0.8, 'fraction of the way that must be on the side that a path '
+                                 'is to keep to', low=0.501, high=1.0)
+    corridor: float = param(0.0, 'greatest distance of the walls of a corridor, in the unit of '
+                            "the map; 0: a quarter of the map's shorter side", low=0.0,
+                            high=1000.0)
     strict: bool = param(False, 'a difference must exceed its threshold to count, not only reach '
                          'it')
     sure: float = param(0.75, 'probability below which it counts as unknown whether a '
@@ -94,16 +136,22 @@ class Critique:
     """Result of a comparison.
 
     Attributes:
-        ranking: indices of the paths from 0, the best first; those that touch or cross an
-            obstacle last. (): all do, so that there is no best.
+        ranking: indices of the paths from 0, the best first; those that are out last. (): all
+            are, so that there is no best.
         best: probability of each path to be the best; sums to 1, or to 0 if there is no best.
-        descriptors: of each path; () where pictures were compared.
+        descriptors: of each path, by the rule ``SWEPT``; () where pictures were compared.
         wishes: what is believed that the task wants; None where pictures were compared in words.
         thresholds: from which difference on descriptors counted.
         reason: why, in words; it counts paths from 1, or calls them as they are numbered.
         model: who was asked; '' for nobody.
-        crossing: indices of the paths that touch or cross an obstacle; () where pictures were
-            compared, as it is not known there.
+        exclusions: of each path, why it is out; () where pictures were compared, as it is not
+            known there.
+        tied: indices of the paths that are the best as far as can be told; () if one is.
+        beyond: indices of paths that cost more than what is wanted is worth.
+        limits: that were checked.
+        taken: what the task was taken to want, in words; '' where no words were read.
+        cannot_tell: why it cannot be told which path is the best, such as pictures unlike those
+            that the model was made for: then there is no ranking, and all are equally probable.
     """
 
     ranking: tuple[int, ...]
@@ -113,7 +161,23 @@ class Critique:
     thresholds: Thresholds
     reason: str
     model: str = ''
-    crossing: tuple[int, ...] = ()
+    exclusions: tuple[tuple[Exclusion, ...], ...] = ()
+    tied: tuple[int, ...] = ()
+    beyond: tuple[int, ...] = ()
+    limits: PathLimits = NO_LIMITS
+    taken: str = ''
+    cannot_tell: str = ''
+
+    @property
+    def out(self) -> tuple[int, ...]:
+        """Indices of the paths that are out."""
+        return tuple(at for at, found in enumerate(self.exclusions) if found)
+
+    @property
+    def crossing(self) -> tuple[int, ...]:
+        """Indices of the paths that touch or cross an obstacle or unknown cells."""
+        return tuple(at for at, found in enumerate(self.exclusions) if any(
+            each.kind in (OBSTACLE, UNKNOWN_CELLS) for each in found))
 
     def to_json(self) -> dict[str, Any]:
         """The result as JSON data; paths are numbered from 1."""
@@ -121,11 +185,17 @@ class Critique:
         return {
             'ranking': [number + 1 for number in self.ranking],
             'best': [round(chance, 6) for chance in self.best],
+            'tied': [number + 1 for number in self.tied],
+            'beyond': [number + 1 for number in self.beyond],
+            'out': [[each.to_json() for each in found] for found in self.exclusions],
             'descriptors': [item.to_json() for item in self.descriptors],
+            'rule': SWEPT if self.descriptors else '',
+            'differences': {name: round(getattr(self.thresholds, name), 6) for name in ORDER}
+            if self.descriptors else {},
             'wishes': {wish.name: {'less': round(wish.less, 6), 'neither': round(wish.neither, 6),
                                    'more': round(wish.more, 6)} for wish in wants},
-            'crossing': [number + 1 for number in self.crossing],
-            'reason': self.reason, 'model': self.model}
+            'limits': self.limits.to_json(), 'taken': self.taken,
+            'cannot_tell': self.cannot_tell, 'reason': self.reason, 'model': self.model}
 
 
 def rank_paths(descriptors: Sequence[Descriptors], wishes: Wishes,
@@ -175,7 +245,8 @@ def _nets(descriptors: Sequence[Descriptors], wishes: Wishes, thresholds: Thresh
 
 def compare_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike], wishes: Wishes,
                   settings: CriticSettings | None = None, *, numbers: Sequence[int] = (),
-                  ) -> Critique:
+                  limits: PathLimits = NO_LIMITS, areas: Sequence[Area] = (),
+                  robot: RobotBase = UNKNOWN_ROBOT, taken: str = '') -> Critique:
     """Measure paths on a map, and order them by wishes.
 
     Args:
@@ -184,37 +255,92 @@ def compare_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike], wishes: Wis
         wishes: what is wanted; ``path_wishes.certain`` or ``understand``.
         settings: how they are compared.
         numbers: what the reason calls the paths; (): it counts them from 1.
+        limits: that a path must keep, and what a preference may cost.
+        areas: that limits may name.
+        robot: its outline, and which differences matter to it.
+        taken: what the task was taken to want, in words.
 
     Raises:
-        InputError: too few or too many paths; or one has fewer than two points, repeats one, or
-            leaves the map; names ``paths[i]`` and the point, counted from 0.
+        InputError: too few or too many paths; or one has fewer than two different points; names
+            ``paths[i]``, counted from 0. Or limits name an area that there is not.
     """
     settings = settings or CriticSettings()
     check_settings(settings)
-    arrays = checked_paths(item, paths)
-    descriptors = describe_all(item, arrays)
-    thresholds = thresholds_on(item, settings.length_scale)
-    crossing = tuple(at for at, one in enumerate(descriptors) if one.minimum_clearance <= 0)
-    free = [at for at in range(len(arrays)) if at not in crossing]
-    names = numbers or range(1, len(arrays) + 1)
-    reason = path_reasons.of_crossing([names[at] for at in crossing], [names[at] for at in free])
+    drives = drive_all(item, checked_paths(paths), robot.footprint, settings.tolerance or None)
+    descriptors = tuple(described(item, drive, robot.footprint) for drive in drives)
+    exclusions = find_exclusions(item, drives, descriptors, limits, areas, robot.footprint,
+                                 SideSettings(settings.side_fraction, settings.corridor))
+    free = [at for at, found in enumerate(exclusions) if not found]
+    names = numbers or range(1, len(paths) + 1)
+    reasons = path_reasons.of_exclusions(exclusions, names)
     if not free:
-        return Critique((), (0.0,) * len(arrays), descriptors, wishes, thresholds, reason,
-                        wishes.model, crossing)
-    ranked = _ranked([descriptors[at] for at in free], wishes, thresholds, settings.strict)
-    order = tuple(free[at] for at in ranked.order)
-    chances = dict(zip(free, ranked.best, strict=True))
-    best = tuple(chances.get(at, 0.0) for at in range(len(arrays)))
-    if len(free) > 1:
-        why = path_reasons.reason(order, best, descriptors, wishes, thresholds,
-                                  strict=settings.strict, sure=settings.sure, numbers=names)
-        reason = f'{why} {reason}'.strip()
-    return Critique((*order, *crossing), best, descriptors, wishes, thresholds, reason,
-                    wishes.model, crossing)
+        return Critique((), (0.0,) * len(paths), descriptors, wishes, PATHEVAL, reasons,
+                        wishes.model, exclusions, limits=limits, taken=taken)
+    thresholds = _thresholds(item, [descriptors[at] for at in free], robot, settings)
+    worth, beyond = _worth_their_cost(descriptors, free, limits)
+    order, best = _placed(len(paths), worth, descriptors, wishes, thresholds, settings.strict)
+    behind = _placed(len(paths), beyond, descriptors, wishes, thresholds, settings.strict)[0]
+    tied = _tied(best, settings.tie)
+    why = path_reasons.reason(
+        (*order, *behind), best, descriptors, wishes, thresholds, strict=settings.strict,
+        sure=settings.sure, numbers=names, tied=tied, worth=len(order))
+    dear = path_reasons.of_trade_offs(beyond, worth, descriptors, limits, names)
+    if not beyond and _too_dear(descriptors, free, limits):
+        dear = 'No path keeps all that what is wanted may cost, so that this decides nothing.'
+    ranking = (*order, *behind, *(at for at in range(len(paths)) if at not in free))
+    return Critique(ranking, best, descriptors, wishes, thresholds,
+                    ' '.join(part for part in (why, dear, reasons) if part), wishes.model,
+                    exclusions, tied, tuple(beyond), limits, taken)
 
 
-def checked_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike],
-                  ) -> list[NDArray[np.float64]]:
+def _thresholds(item: ObstacleMap, free: Sequence[Descriptors], robot: RobotBase,
+                settings: CriticSettings) -> Thresholds:
+    if settings.differences == ROBOT:
+        return differences_that_matter(item, free, robot, settings.length_scale)
+    found = thresholds_on(item)
+    return dataclasses.replace(found, path_length=found.path_length * settings.length_scale)
+
+
+def _too_dear(descriptors: Sequence[Descriptors], free: Sequence[int], limits: PathLimits,
+              ) -> list[int]:
+    """Paths that cost more than what is wanted is worth, by any of the trade-offs."""
+    bounds = {each.cost: each.bound(min(getattr(descriptors[at], each.cost) for at in free))
+              for each in limits.trade_offs}
+    return [at for at in free if any(
+        getattr(descriptors[at], name) > bound + _ZERO for name, bound in bounds.items())]
+
+
+def _worth_their_cost(descriptors: Sequence[Descriptors], free: Sequence[int], limits: PathLimits,
+                      ) -> tuple[list[int], list[int]]:
+    """Paths within all trade-offs, and paths that cost more than what is wanted is worth.
+
+    Two trade-offs may leave no path: what is cheap in one cost is dear in another. Then they
+    decide nothing.
+    """
+    dear = _too_dear(descriptors, free, limits)
+    return (list(free), []) if len(dear) == len(free) else (
+        [at for at in free if at not in dear], dear)
+
+
+def _placed(count: int, chosen: Sequence[int], descriptors: Sequence[Descriptors], wishes: Wishes,
+            thresholds: Thresholds, strict: bool) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """The order of some of the paths, and the probability of each of all to be their best."""
+    if not chosen:
+        return (), (0.0,) * count
+    ranked = _ranked([descriptors[at] for at in chosen], wishes, thresholds, strict)
+    chances = dict(zip(chosen, ranked.best, strict=True))
+    return (tuple(chosen[at] for at in ranked.order),
+            tuple(chances.get(at, 0.0) for at in range(count)))
+
+
+def _tied(best: Sequence[float], tie: float) -> tuple[int, ...]:
+    """Indices of the paths whose probability to be the best is the highest, if there are more."""
+    close = tuple(at for at, chance in enumerate(best) if chance > max(best) - tie - _ZERO
+                  and chance > 0)
+    return close if len(close) > 1 else ()
+
+
+def checked_paths(paths: Sequence[npt.ArrayLike]) -> list[NDArray[np.float64]]:
     """Paths as arrays (N, 2).
 
     Raises:
@@ -227,20 +353,9 @@ def checked_paths(item: ObstacleMap, paths: Sequence[npt.ArrayLike],
             points = as_points(path)
         except InputError as error:
             raise InputError(f'paths[{number}]: {error}') from error
-        if len(points) < 2:
-            raise InputError(f'paths[{number}] has {len(points)} points (a path needs a start and '
-                             'an end)')
-        outside = ~item.bounds.contain(points, -_ZERO)
-        if outside.any():
-            at, box = int(np.argmax(outside)), item.bounds
-            raise InputError(
-                f'paths[{number}], point {at} lies off the map at {points[at, 0]:g}, '
-                f'{points[at, 1]:g} (the map is from {box.x_min:g}, {box.y_min:g} to '
-                f'{box.x_max:g}, {box.y_max:g})')
-        same = (np.diff(points, axis=0) == 0).all(axis=1)
-        if same.any():
-            raise InputError(f'paths[{number}], point {int(np.argmax(same)) + 1} repeats the one '
-                             'before (remove it)')
+        if len(points) < 2 or (points == points[0]).all():
+            raise InputError(f'paths[{number}] has {len(points)} points, fewer than two different '
+                             'ones (a path needs a start and an end)')
         arrays.append(points)
     return arrays
 
@@ -271,15 +386,18 @@ def compare_pictures(model: Model, pictures: Sequence[NDArray[np.uint8]], scenar
     settings = settings or CriticSettings()
     check_settings(settings)
     _check_count(len(pictures), 'pictures')
-    wishes = None if vector is None else certain(vector)
-    if wishes is None and not scenario.strip():
+    if vector is None and not scenario.strip():
         raise InputError('scenario: is empty (say the task in words, or give a vector)')
     if not can_ask(model, Choose):
         raise InputError(f'model {model.name} cannot compare pictures; choose a backend that '
                          'replies in free text, or that chooses')
+    taken = ''
+    if vector is None and not can_read_tasks(model):
+        vector, taken = _read_for_pictures(scenario)
+    wishes = None if vector is None else certain(vector)
     begin, belief = time.monotonic(), RankingBelief(len(pictures))
     most = len(pictures) * (len(pictures) - 1) // 2
-    unread = 0
+    unread, silent = 0, list[str]()
     for number in range(min(settings.pairs or MOST, most)):
         left = None if timeout_s is None else timeout_s - (time.monotonic() - begin)
         if left is not None and left <= 0 and number:
@@ -287,10 +405,33 @@ def compare_pictures(model: Model, pictures: Sequence[NDArray[np.uint8]], scenar
         pair = belief.next_pair() if len(pictures) > 2 else (0, 1)
         found = compare(model, _asker(pictures, pair, scenario, vector), settings.orders, left)
         unread += sum(bool(reply.unread) for reply in found.replies)
+        silent += [found.cannot_tell] if found.cannot_tell else []
         belief.add(*pair, found.log_odds)
     ranking = belief.ranking()
-    reason = path_reasons.of_pictures(ranking, unread)
-    return Critique(ranking.order, ranking.best, (), wishes, PATHEVAL, reason, model.name)
+    if silent and len(silent) == len(ranking.asked):
+        return Critique((), (1 / len(pictures),) * len(pictures), (), wishes, PATHEVAL,
+                        path_reasons.of_nothing_told(silent[0]), model.name, taken=taken,
+                        cannot_tell=silent[0])
+    tied = _tied(ranking.best, settings.tie)
+    reason = path_reasons.of_pictures(ranking, unread, tied, silent)
+    return Critique(ranking.order, ranking.best, (), wishes, PATHEVAL, reason, model.name,
+                    tied=tied, taken=taken)
+
+
+def _read_for_pictures(scenario: str) -> tuple[Vector | None, str]:
+    """What the reader takes a task to want, for a model that may read no words; None if nothing.
+
+    Raises:
+        InputError: the task has limits, which cannot be checked in pictures.
+    """
+    try:
+        task = understand_task(None, scenario)
+    except UnreadSentenceError:
+        return None, ''
+    if task.limits:
+        raise InputError(f'scenario: {task.taken} No limit can be checked without a map (leave '
+                         'it out, or give MAP and PATHS)')
+    return task.wishes.vector, task.taken
 
 
 def _asker(pictures: Sequence[NDArray[np.uint8]], pair: tuple[int, int], scenario: str,
@@ -320,7 +461,7 @@ class PathCritic(ModelUser):
     """Comparer of paths for tasks; it asks a model for the wishes of a task.
 
     Args:
-        model: what reads tasks.
+        model: what reads tasks; where it reads no texts the reader does.
         wishes: how much is asked, and what answers are worth.
         settings: how paths are compared.
 
@@ -334,22 +475,31 @@ class PathCritic(ModelUser):
         self._wishes, self._settings = wishes or WishSettings(), settings or CriticSettings()
         check_settings(self._wishes)
         check_settings(self._settings)
-        self._last: tuple[str, Wishes] | None = None
+        self._last: tuple[tuple[str, tuple[Area, ...]], Task] | None = None
 
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Forget the last task, and inform the model; see the base class."""
         self._last = None
         super().start_episode(episode_id, split)
 
-    def wishes(self, scenario: str, timeout_s: float | None = None) -> Wishes:
-        """Wishes of a task; those of the last task are kept. Raises as ``understand``."""
-        if self._last is None or self._last[0] != scenario:
-            self._last = scenario, understand(self._model, scenario, self._wishes, timeout_s)
+    def task(self, scenario: str, timeout_s: float | None = None, areas: Sequence[Area] = (),
+             ) -> Task:
+        """Return wishes and limits of a task; that of the last one is kept.
+
+        Raises:
+            InputError, BackendError, DeadlineError, SpendingCapError: as ``understand_task``.
+        """
+        key = scenario, tuple(areas)
+        if self._last is None or self._last[0] != key:
+            self._last = key, understand_task(self._model, scenario, areas, self._wishes,
+                                              timeout_s)
         return self._last[1]
 
     def compare(self, item: ObstacleMap, paths: Sequence[npt.ArrayLike], scenario: str = '',
                 vector: Vector | None = None, timeout_s: float | None = None, *,
-                numbers: Sequence[int] = ()) -> Critique:
+                numbers: Sequence[int] = (), limits: PathLimits = NO_LIMITS,
+                areas: Sequence[Area] = (), robot: RobotBase = UNKNOWN_ROBOT,
+                wishes: Wishes | None = None) -> Critique:
         """Order paths on a map.
 
         Args:
@@ -360,16 +510,26 @@ class PathCritic(ModelUser):
                 wants.
             timeout_s: wall-clock limit of asking [s]; None for the backend's own.
             numbers: as ``compare_paths``.
+            limits: as ``compare_paths``.
+            areas: as ``compare_paths``.
+            robot: as ``compare_paths``.
+            wishes: what is wanted; then nobody is asked. None: what vector or task say.
 
         Raises:
-            InputError: as ``compare_paths`` and ``understand``.
+            InputError: as ``compare_paths`` and ``understand_task``.
             BackendError: the model could not answer.
             DeadlineError: not within the time limit.
             SpendingCapError: a limit on tokens or cost is reached.
         """
-        checked_paths(item, paths)  # before any answer is paid for
-        wishes = self.wishes(scenario, timeout_s) if vector is None else certain(vector)
-        return compare_paths(item, paths, wishes, self._settings, numbers=numbers)
+        checked_paths(paths)  # before any answer is paid for
+        taken = ''
+        if wishes is None and vector is not None:
+            wishes = certain(vector)
+        elif wishes is None:
+            task = self.task(scenario, timeout_s, areas)
+            wishes, taken, limits = task.wishes, task.taken, limits.joined(task.limits)
+        return compare_paths(item, paths, wishes, self._settings, numbers=numbers, limits=limits,
+                             areas=areas, robot=robot, taken=taken)
 
     def compare_pictures(self, pictures: Sequence[NDArray[np.uint8]], scenario: str = '',
                          vector: Vector | None = None, timeout_s: float | None = None,

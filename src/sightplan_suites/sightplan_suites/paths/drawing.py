@@ -44,6 +44,10 @@ BORDER_PX = 1.5 * POINT_PX
 
 LARGEST = 8192
 """Longest side of a picture [px]."""
+RIGHT, WRONG = (0, 128, 96), (190, 60, 0)
+"""RGB of bands beside what is right and what is wrong; white letters can be read on both."""
+_BAND_PX, _GAP_PX = 24, 10
+"""Height of a band and width of the gap between two pictures of ``SIZE`` pixels."""
 _SAMPLES = 4
 """Per pixel and direction, against jagged edges."""
 _SHIFT = 4
@@ -372,3 +376,37 @@ def _fixed(points: FloatArray, samples: int) -> npt.NDArray[np.int32]:
     grid = (points + 0.5) * samples - 0.5
     limit = 2.0**(30 - _SHIFT)
     return np.asarray(np.rint(np.clip(grid, -limit, limit) * 2**_SHIFT), np.int32)
+
+
+def mark_halves(picture: Picture, right: int, named: int | None) -> Picture:
+    """Add bands to a picture of two things side by side: which one is right, which was named.
+
+    Args:
+        picture: (H, W, 3) RGB, as ``pair`` gives it.
+        right: the right one, 0 (left) or 1.
+        named: the one that was answered; None for none.
+
+    Returns:
+        the picture, a gap between its halves, a band above the one that was answered (green if it
+        is right, else red), and a green band below the right one.
+    """
+    height, width = picture.shape[:2]
+    middle = width // 2
+    scale = max(1.0, middle / SIZE)
+    band, gap = round(_BAND_PX * scale), round(_GAP_PX * scale)
+    page = np.full((height + 2 * band, width + gap, 3), 255, np.uint8)
+    starts = (0, width - middle + gap)
+    for start, half in zip(starts, (picture[:, :middle], picture[:, width - middle:]),
+                           strict=True):
+        page[band:band + height, start:start + middle] = half
+    labels = [(band + height, right, 'right one', RIGHT)]
+    if named is not None:
+        labels.append((0, named, 'answered' if named == right else 'answered, wrong',
+                       RIGHT if named == right else WRONG))
+    for top, side, text, colour in labels:
+        start = starts[side]
+        page[top:top + band, start:start + middle] = colour
+        cv2.putText(page, text, (start + round(8 * scale), top + round(0.7 * band)),
+                    cv2.FONT_HERSHEY_SIMPLEX, 0.5 * scale, (255, 255, 255), round(1.2 * scale),
+                    cv2.LINE_AA)
+    return page

@@ -67,6 +67,9 @@ class Bounds:
 WORLD = Bounds(-40.0, -40.0, 40.0, 40.0)
 """Bounds of every map of PathEval."""
 
+EVERYWHERE = Bounds(-math.inf, -math.inf, math.inf, math.inf)
+"""Bounds that hold every point."""
+
 
 @dataclass(frozen=True)
 class ObstacleMap:
@@ -78,12 +81,16 @@ class ObstacleMap:
         bounds: the rectangle that is shown; its border is no obstacle to ``clearances``, but no
             robot may stick out of it.
         frame: coordinate frame that positions are in; '' for the files of PathEval.
+        cell: edge of a cell of the grid that the map was made of; 0: it was made of none.
+        unknown: how many of the polygons, the last ones, are cells that nobody has seen.
     """
 
     name: str
     polygons: tuple[Polygon, ...]
     bounds: Bounds = WORLD
     frame: str = ''
+    cell: float = 0.0
+    unknown: int = 0
 
     @functools.cached_property
     def shapes(self) -> npt.NDArray[np.object_]:
@@ -108,13 +115,14 @@ class ObstacleMap:
             (N,) float64 in units of the map: 0 inside of an obstacle, ``NO_OBSTACLE`` on a map
             that has none. The border is no obstacle.
         """
-        return self._distances(shapely.points(as_points(points)))
+        return self.distances(shapely.points(as_points(points)))
 
     def segment_clearances(self, starts: npt.ArrayLike, ends: npt.ArrayLike) -> FloatArray:
         """Least distance of each straight segment to the obstacles, as ``clearances``."""
-        return self._distances(_segments(starts, ends))
+        return self.distances(_segments(starts, ends))
 
-    def _distances(self, shapes: npt.NDArray[np.object_]) -> FloatArray:
+    def distances(self, shapes: npt.NDArray[np.object_]) -> FloatArray:
+        """Distance of each shape to the nearest obstacle, as ``clearances``."""
         if not self.polygons:
             return np.full(len(shapes), NO_OBSTACLE)
         found: FloatArray = self.tree.query_nearest(
@@ -383,7 +391,8 @@ def map_of_grid(grid: OccupancyGrid, name: str = 'grid', *, threshold: int = 50,
                 unknown_occupied: bool = True) -> ObstacleMap:
     """A grid's occupied cells as a map, in metres and in the grid's frame.
 
-    Neighbouring cells become rectangles; the map covers the same points as the cells do.
+    Neighbouring cells become rectangles; the map covers the same points as the cells do. Unknown
+    cells that count as obstacles are rectangles of their own, the last ones of the map.
 
     Args:
         grid: the grid.
@@ -397,17 +406,23 @@ def map_of_grid(grid: OccupancyGrid, name: str = 'grid', *, threshold: int = 50,
     _check_grid(grid, name)
     if not 1 <= threshold <= 100:
         raise InputError(f'{name}: threshold {threshold} (give 1 to 100)')
-    occupied = grid.cells >= threshold
-    if unknown_occupied:
-        occupied |= grid.cells == UNKNOWN
+    unknown = grid.cells == UNKNOWN
+    occupied = _cell_polygons(grid.cells >= threshold, grid)
+    unseen = _cell_polygons(unknown, grid) if unknown_occupied else []
     (x, y), edge = grid.origin, grid.resolution
-    polygons = []
-    for left, bottom, right, top in _rectangles(occupied):
+    rows, columns = grid.cells.shape
+    return ObstacleMap(name, (*occupied, *unseen),
+                       Bounds(x, y, x + columns * edge, y + rows * edge), grid.frame, edge,
+                       len(unseen))
+
+
+def _cell_polygons(marked: npt.NDArray[np.bool_], grid: OccupancyGrid) -> list[Polygon]:
+    (x, y), edge = grid.origin, grid.resolution
+    polygons: list[Polygon] = []
+    for left, bottom, right, top in _rectangles(marked):
         low, high = (x + left * edge, y + bottom * edge), (x + right * edge, y + top * edge)
         polygons.append((low, (high[0], low[1]), high, (low[0], high[1])))
-    rows, columns = grid.cells.shape
-    return ObstacleMap(name, tuple(polygons),
-                       Bounds(x, y, x + columns * edge, y + rows * edge), grid.frame)
+    return polygons
 
 
 def _check_grid(grid: OccupancyGrid, name: str) -> None:

@@ -3,7 +3,7 @@
 In a pair, a descriptor counts if it differs significantly (``labels``), and counts for as many
 thresholds as it differs; what is for and what is against a path is added up (its *net*). The best
 path is that which wins most pairs, a tie counting half; of those that win equally many that with
-the larger sum of nets. ``grounding.path_critic`` does the same for vectors that are only believed.
+the larger sum of nets. ``critic`` does the same for vectors that are only believed.
 Where that leaves several, here all differences count, significant or not: a robot must take one.
 """
 
@@ -60,22 +60,14 @@ def vector_from_text(text: str, where: str = 'vector') -> Vector:
     return vector
 
 
-def thresholds_on(item: ObstacleMap, length_scale: float = 0.0) -> Thresholds:
-    """The published thresholds on a map, those of lengths and clearances times a factor.
+def thresholds_on(item: ObstacleMap) -> Thresholds:
+    """The thresholds that PathEval published, in the unit of a map.
 
-    Args:
-        item: the map.
-        length_scale: the factor; 0: the map's longer side by that of PathEval's maps.
-
-    Raises:
-        InputError: the factor is below 0, or no number.
+    They are for maps 80 wide; those of lengths and clearances are scaled by the longer side.
     """
-    if not length_scale >= 0:
-        raise InputError(f'length_scale = {length_scale} (give a number above 0, or 0 for that '
-                         'of the map)')
     box = item.bounds
     side = max(box.x_max - box.x_min, box.y_max - box.y_min)
-    scale = length_scale or side / (WORLD.x_max - WORLD.x_min)
+    scale = side / (WORLD.x_max - WORLD.x_min)
     return dataclasses.replace(PATHEVAL, **{
         name: getattr(PATHEVAL, name) * scale for name in LENGTHS})
 

@@ -5,26 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sightplan_belief.ranking import Ranking
-from sightplan_suites.paths.descriptors import Descriptors
+from sightplan_suites.paths.descriptors import WORDS, Descriptors
+from sightplan_suites.paths.exclusions import Exclusion
 from sightplan_suites.paths.labels import Thresholds
+from sightplan_suites.paths.limits import PathLimits
 from sightplan_suites.paths.wishes import Wish, Wishes
 
-WORDS = {
-    # descriptor: its name, what less of it is called, what more of it is called, its unit
-    'average_clearance': ('average clearance', 'less', 'more', ''),
-    'minimum_clearance': ('least clearance', 'less', 'more', ''),
-    'maximum_clearance': ('greatest clearance', 'less', 'more', ''),
-    'path_length': ('length', 'shorter', 'longer', ''),
-    'sharp_turns': ('sharp turns', 'fewer', 'more', ''),
-    'maximum_angle': ('sharpest turn', 'gentler', 'sharper', '°'),
-    'smoothness': ('turning in total', 'less', 'more', '°'),
-}
 _EQUAL = 1e-6
 
 
 def reason(order: Sequence[int], best: Sequence[float], descriptors: Sequence[Descriptors],
            wishes: Wishes, thresholds: Thresholds, *, strict: bool = False,
-           sure: float = 0.75, numbers: Sequence[int] = ()) -> str:
+           sure: float = 0.75, numbers: Sequence[int] = (), tied: Sequence[int] = (),
+           worth: int | None = None) -> str:
     """Explain why the first path of an order comes before the second.
 
     Args:
@@ -36,10 +29,17 @@ def reason(order: Sequence[int], best: Sequence[float], descriptors: Sequence[De
         strict: as ``labels.label_pair``.
         sure: probability below which it is not known whether a descriptor matters.
         numbers: what the paths are called; (): they are counted from 1.
+        tied: indices of the paths that are the best as far as can be told; () if one is.
+        worth: how many paths, the first of the order, are worth what they cost; None: all.
     """
+    numbers = numbers or range(1, len(best) + 1)
+    if len(order) == 1:
+        return (f'Path {numbers[order[0]]} is the best with probability 1.00, the only one that '
+                'is not out.')
     first, second = order[0], order[1]
-    numbers = numbers or range(1, len(order) + 1)
-    sentences = [_headline(order, best, numbers)]
+    sentences = [_headline(order, best, numbers, tied)]
+    if worth == 1:
+        return sentences[0]
     decided = {wish.name: wish for wish in wishes.wishes if wish.sure >= sure}
     wanted = [wish for wish in decided.values() if wish.sign]
     sides: dict[int, list[str]] = {1: [], -1: [], 0: []}
@@ -80,12 +80,15 @@ def _outweighed(first: int, other: str, count: int, equal: bool) -> str:
             f'{why}.')
 
 
-def _headline(order: Sequence[int], best: Sequence[float], numbers: Sequence[int]) -> str:
+def _headline(order: Sequence[int], best: Sequence[float], numbers: Sequence[int],
+              tied: Sequence[int] = ()) -> str:
     first = order[0]
-    equal = [numbers[at] for at in sorted(order) if best[at] > best[first] - _EQUAL]
-    if len(equal) > 1:
-        return (f'Paths {", ".join(map(str, equal[:-1]))} and {equal[-1]} are equally good as far '
-                f'as can be told (probability {best[first]:.2f} each).')
+    if tied:
+        names = [numbers[at] for at in tied]
+        low, high = (f'{pick(best[at] for at in tied):.2f}' for pick in (min, max))
+        each = f'{high} each' if low == high else f'{low} to {high}'
+        return (f'Paths {", ".join(map(str, names[:-1]))} and {names[-1]} are equally good as far '
+                f'as can be told (probability {each}).')
     among = (f' of {len(order)}' if list(numbers) == list(range(1, len(order) + 1)) else
              f', of {len(order)} that are compared,')
     return f'Path {numbers[first]}{among} is the best with probability {best[first]:.2f}.'
@@ -103,40 +106,57 @@ def _doubt(wish: Wish) -> str:
     return f'{name} ({less} {wish.less:.2f}, {more} {wish.more:.2f})'
 
 
-def of_crossing(crossing: Sequence[int], free: Sequence[int]) -> str:
-    """Sentence on paths that touch or cross an obstacle.
+def of_exclusions(exclusions: Sequence[Sequence[Exclusion]], numbers: Sequence[int]) -> str:
+    """Sentences on the paths that are out, and why; '' if there are none.
 
     Args:
-        crossing: what those paths are called.
-        free: what the others are called.
-
-    Returns:
-        '' if there are none.
+        exclusions: of each path.
+        numbers: what the paths are called.
     """
-    if not crossing:
-        return ''
-    if not free:
-        return ('There is no best path: each of them touches or crosses an obstacle, or cells '
-                'of the map that are unknown and count as one.')
-    names = ', '.join(map(str, crossing))
-    said = (f'Path {names} touches or crosses an obstacle and cannot be the best.'
-            if len(crossing) == 1 else
-            f'Paths {names} touch or cross an obstacle and cannot be the best.')
-    if len(free) > 1:
-        return said
-    return f'Path {free[0]} is the best with probability 1.00, the only one that is free. {said}'
+    said = [f'Path {name} is out: it {" and it ".join(each.words for each in found)}.'
+            for name, found in zip(numbers, exclusions, strict=True) if found]
+    if len(said) == len(exclusions):
+        said.insert(0, 'There is no best path: all are out.')
+    return ' '.join(said)
 
 
-def of_pictures(ranking: Ranking, unread: int) -> str:
+def of_trade_offs(beyond: Sequence[int], worth: Sequence[int], descriptors: Sequence[Descriptors],
+                  limits: PathLimits, numbers: Sequence[int]) -> str:
+    """Sentences on paths that cost more than what is wanted is worth; '' if there are none."""
+    said = []
+    for at in beyond:
+        for trade in limits.trade_offs:
+            costs = {one: getattr(descriptors[one], trade.cost) for one in (*worth, *beyond)}
+            cheapest = min(costs, key=lambda one: costs[one])
+            more, most = costs[at] - costs[cheapest], trade.bound(costs[cheapest])
+            if costs[at] > most:
+                name, _, _, unit = WORDS[trade.cost]
+                said.append(f'Path {numbers[at]} comes after them: its {name} is {more:.4g}{unit} '
+                            f'more than that of path {numbers[cheapest]}, and '
+                            f'{most - costs[cheapest]:.4g}{unit} '
+                            'is the most that what is wanted is worth.')
+    return ' '.join(said)
+
+
+def of_nothing_told(reason: str) -> str:
+    """Sentence on pictures that the model can tell nothing of."""
+    return f'It cannot be told which path is the best: {reason}.'
+
+
+def of_pictures(ranking: Ranking, unread: int, tied: Sequence[int] = (),
+                silent: Sequence[str] = ()) -> str:
     """Sentences on a comparison by pictures alone."""
     pairs = len(ranking.asked)
     numbers = range(1, len(ranking.order) + 1)
-    text = (f'{_headline(ranking.order, ranking.best, numbers)} No map was known: {pairs} '
+    text = (f'{_headline(ranking.order, ranking.best, numbers, tied)} No map was known: {pairs} '
             f'{"pair" if pairs == 1 else "pairs"} of pictures compared, nothing measured; it was '
-            'not checked whether a path crosses an obstacle or leaves the map.')
+            'not checked whether a path crosses an obstacle, leaves the map or breaks a limit.')
     if unread:
         text += (f' {unread} {"reply" if unread == 1 else "replies"} could not be read and '
                  f'{"says" if unread == 1 else "say"} nothing.')
+    if silent:
+        text += (f' {len(silent)} {"pair" if len(silent) == 1 else "pairs"} could not be told '
+                 f'apart: {silent[0]}.')
     return text
 
 

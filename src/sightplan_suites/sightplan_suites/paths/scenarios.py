@@ -1,4 +1,8 @@
-"""Tasks of PathEval: their texts and vectors of preferences."""
+"""Tasks of PathEval: their texts and vectors of preferences.
+
+A task has sentences of two forms. ``ABSTRACT`` ones name job, vehicle, load and place, as the
+paper's do, and what matters has to be inferred; ``SPELLED`` ones say which descriptors decide.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,10 @@ from sightplan_suites.paths.labels import ORDER, Vector, check_vector, needed
 
 FILE = Path(__file__).with_name('scenarios.yaml')
 
+ABSTRACT, SPELLED = 'abstract', 'spelled'
+FORMS = (ABSTRACT, SPELLED)
+"""Forms of a task's sentences: what matters is to be inferred, or is spelled out."""
+
 
 class _Entry(Record):
     id: int
@@ -19,6 +27,7 @@ class _Entry(Record):
     prefers: dict[str, int]
     text: str
     paraphrases: tuple[str, ...] = ()
+    abstract: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +38,10 @@ class Scenario:
         id: its number in the paper.
         theme: what it is about, in a few words.
         vector: what it prefers, in the order of ``labels.ORDER``.
-        text: the task in words.
+        text: the task in words that spell out what decides.
         paraphrases: the same in other words.
+        abstract: the task in words from which that is to be inferred, each of another job or
+            place; may be empty in a file of one's own.
     """
 
     id: int
@@ -38,6 +49,11 @@ class Scenario:
     vector: Vector
     text: str
     paraphrases: tuple[str, ...]
+    abstract: tuple[str, ...] = ()
+
+    def wordings(self, form: str) -> tuple[str, ...]:
+        """All texts of a form, one of ``FORMS``; the first is the one that items have."""
+        return self.abstract if form == ABSTRACT else (self.text, *self.paraphrases)
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -65,9 +81,11 @@ def load_scenarios(file: Path = FILE) -> tuple[Scenario, ...]:
                              f'{", ".join(ORDER)})')
         vector = tuple(entry.prefers.get(name, 0) for name in ORDER)
         check_vector(vector, f'{where}: prefers')
-        texts = [' '.join(text.split()) for text in (entry.text, *entry.paraphrases)]
-        if not all(texts):
-            raise InputError(f'{where}: text or a paraphrase is empty (write two or three '
-                             'sentences)')
-        found[entry.id] = Scenario(entry.id, entry.theme, vector, texts[0], tuple(texts[1:]))
+        spelled, abstract = ([' '.join(text.split()) for text in texts] for texts in (
+            (entry.text, *entry.paraphrases), entry.abstract))
+        if not all((*spelled, *abstract)):
+            raise InputError(f'{where}: text, a paraphrase or an abstract wording is empty (write '
+                             'two or three sentences)')
+        found[entry.id] = Scenario(entry.id, entry.theme, vector, spelled[0], tuple(spelled[1:]),
+                                   tuple(abstract))
     return tuple(found.values())

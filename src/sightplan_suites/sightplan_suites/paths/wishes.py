@@ -42,11 +42,20 @@ from sightplan.model import (
     check_settings,
     param,
 )
-from sightplan.model.query import Model, ask_one, can_ask
+from sightplan.model.query import Model, ModelByKind, ask_one, can_ask, traits_of
 from sightplan.model.reading import Record, read_file
+from sightplan.queries.choose import Choose
 from sightplan.queries.generate import Generate
-from sightplan.vlm.api import answers_texts
+from sightplan.vlm.api import answers_texts, backend_class, usable_backends
+from sightplan_suites.paths.areas import Area
 from sightplan_suites.paths.labels import ORDER, Vector, check_vector
+from sightplan_suites.paths.limits import NO_LIMITS, PathLimits
+from sightplan_suites.paths.sentences import (
+    UnreadSentenceError,
+    named_in,
+    read_sentence,
+    taken_words,
+)
 
 SIGNS = (-1, 0, 1)
 """Less is better, it does not matter, more is better."""
@@ -178,6 +187,11 @@ def certain(vector: Vector) -> Wishes:
                         for name, sign in zip(ORDER, vector, strict=True)))
 
 
+def indifferent() -> Wishes:
+    """Wishes of somebody to whom every path is as good as another: limits alone decide."""
+    return Wishes(tuple(Wish(name, 0.0, 1.0, 0.0) for name in ORDER))
+
+
 def wish_questions(settings: WishSettings) -> tuple[Question, ...]:
     """All questions: for each wording, descriptor and direction.
 
@@ -249,6 +263,85 @@ def _wish(name: str, ratios: Mapping[tuple[str, str], float], settings: WishSett
     weights = (side * math.exp(ratios.get((LESS, name), 0.0)), 1 - settings.matters,
                side * math.exp(ratios.get((MORE, name), 0.0)))
     return Wish(name, *(weight / sum(weights) for weight in weights))
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a task in words is taken to want.
+
+    Attributes:
+        wishes: belief about the descriptors.
+        limits: that were read from the words, areas called as they are given.
+        taken: all of it in words.
+    """
+
+    wishes: Wishes
+    limits: PathLimits = NO_LIMITS
+    taken: str = ''
+
+
+def understand_task(model: Model | None, scenario: str, areas: Sequence[Area] = (),
+                    settings: WishSettings | None = None, timeout_s: float | None = None) -> Task:
+    """Read a task in words: by a model, or by the reader (``sentences``) where none can.
+
+    A model is asked for the wishes alone; limits are what the reader finds, if it understands the
+    whole task. If it does not, ``taken`` says so.
+
+    Args:
+        model: to be asked, if it reads texts; None: nobody.
+        scenario: the task in words.
+        areas: that it may name.
+        settings: as ``understand``.
+        timeout_s: as ``understand``.
+
+    Raises:
+        InputError: the task is empty, names an area that there is not, or the reader does not
+            understand it.
+        BackendError, DeadlineError, SpendingCapError: as ``understand``.
+    """
+    if not scenario.strip():
+        raise InputError('scenario: is empty (say the task in words, or give a vector)')
+    if model is None or not can_read_tasks(model):
+        reading = read_sentence(scenario)
+        limits = named_in(reading, areas)
+        wishes = certain(reading.vector) if reading.wants else indifferent()
+        return Task(wishes, limits, taken_words(reading.wants, limits, reading))
+    limits, unread = NO_LIMITS, ''
+    try:
+        limits = named_in(read_sentence(scenario), areas)
+    except UnreadSentenceError:
+        unread = ' No limit, place or side was read of the task (give them as options).'
+    wishes = understand(model, scenario, settings, timeout_s)
+    wants = dict(zip(ORDER, wishes.vector, strict=True))
+    return Task(wishes, limits, taken_words(wants, limits) + unread)
+
+
+class NoModel(ModelByKind):
+    """Stands in for a model where the reader reads tasks; it answers no query."""
+
+    name = ''
+
+
+def compares_paths(backend: str) -> bool:
+    """Whether a backend, by its name, is of use to compare paths for a task.
+
+    Any that does not answer from the truth is, if it reads tasks or compares pictures; beside one
+    that only compares pictures, tasks are read by the reader.
+    """
+    model = backend_class(backend)
+    return not traits_of(model).truth and (can_read_tasks(model) or can_ask(model, Choose))
+
+
+def check_path_backend(backend: str) -> None:
+    """Check that a backend is of use to compare paths.
+
+    Raises:
+        InputError: it is not; names those that are.
+    """
+    if not compares_paths(backend):
+        able = ', '.join(name for name in usable_backends() if compares_paths(name))
+        raise InputError(f'backend {backend!r} can neither tell what a task in words wants, nor '
+                         f'compare pictures; choose one that can: {able}')
 
 
 def can_read_tasks(model: object) -> bool:

@@ -21,7 +21,7 @@ from sightplan.commands.frame import (
     read_options,
 )
 from sightplan.commands.shared_flags import backend_flag, settings_flag
-from sightplan.commands.suite import ScoreDataArguments
+from sightplan.commands.suite import ScoreArguments
 from sightplan.console.results_table import measure_text
 from sightplan.model import InputError, user_path
 from sightplan.model.whole_files import replacing
@@ -95,17 +95,20 @@ class AgreementArguments:
     alike: int = option(4, 'number of them who must agree')
 
 
-def score(suite: Suite, arguments: ScoreDataArguments) -> Result:
-    """Score a file of predictions: places in declared coordinates, or texts of replies."""
+def score(suite: Suite, arguments: ScoreArguments) -> Result:
+    """Score places in declared coordinates, texts of replies, or the lines of a run."""
     from sightplan_suites.point_it_out import official, predictions
-    path, folder = user_path(arguments.predictions), user_path(arguments.data)
+    path = user_path(arguments.predictions)
     if predictions.is_generic(path):
         try:
             return generic.score(suite, arguments)
         except InputError as error:  # also raised for a text file without any usable line
             note(f'sightplan suite: {error}')
             return {'suite': suite.name, 'data': str(arguments.data), 'items': []}, FAILED
-    data = official.read_official(folder)
+    if arguments.data is None:
+        raise InputError(f'{path}: holds places in pictures of a folder of data; name the folder '
+                         '(--data)')
+    data = official.read_official(user_path(arguments.data))
     found = predictions.score_file(data, path)
     _print_score(found)
     if not data.items:
@@ -236,7 +239,10 @@ def show_agreement(arguments: AgreementArguments) -> Result:
     for name, about in (('agreement', f'{arguments.alike} of {arguments.raters} people agree'),
                         ('picks_best', "judge picks people's best"),
                         ('picks_worst', "judge picks people's worst")):
-        print(f'{about:32} {measure_text(found[name])} (n = {found[name]["n"]})')
+        value = _published(suite, name, arguments)
+        found[name]['published'] = value
+        paper = '' if value is None else f'; the paper {value:.2f}'
+        print(f'{about:32} {measure_text(found[name])} (n = {found[name]["n"]}{paper})')
     for model, won in found['preferences'].items():
         print(f'{model + " preferred":32} {measure_text(won)} (n = {won["n"]})')
     if found['unread']:
@@ -245,6 +251,15 @@ def show_agreement(arguments: AgreementArguments) -> Result:
         note(f'sightplan suite: {", ".join(map(str, arguments.ratings))}: holds no rating')
         return {'suite': SUITE, **found}, FAILED
     return {'suite': SUITE, **found}, DONE
+
+
+def _published(suite: Suite, name: str, arguments: AgreementArguments) -> float | None:
+    """Return what appendix G tells of an agreement; None for another number of people."""
+    if name == 'agreement' and (arguments.raters, arguments.alike) != (5, 4):
+        return None
+    who = 'five people' if name == 'agreement' else 'gpt-o4-mini as judge'
+    row = suite.published.find(who, name, split='s3', output='trace')
+    return None if row is None else row.value
 
 
 def _number(value: float | None) -> str:

@@ -1,14 +1,16 @@
 """Reader of published result folders, which can execute nothing.
 
-The release keeps the answers to an item in ``<s1|s2|s3>/<run>/<tag>/info.npy``: an object array of
-dictionaries, which NumPy 1 pickled, one for each model that was asked: ``ans`` is its answer in
-unit coordinates, x first, ``vlm_name`` its name. The tag is the item's index + 1.
+The release keeps the answers to an item in ``<s1|s2|s3>/<run>/<tag>/info.npy``, which NumPy 1
+pickled. For s1 and s2 it is an object array of dictionaries, one for each model that was asked:
+``ans`` is its answer in unit coordinates, x first, ``vlm_name`` its name. For s3 it is an object
+array of the points of one trace, objects of the release's class ``vlms.base.Point_Float``, and the
+run's folder alone names the model. The tag is the item's index + 1.
 
 A pickle is a program. Here only its instructions that build plain data are carried out
 (``_Machine``), with bounds on sizes; of names it may look up those with which NumPy builds
-arrays, and gets classes of this module instead, which keep what they are handed. Only such
-arrays are given a state, and only texts are keys. Bytes become numbers where the answer needs
-them, and nowhere else.
+arrays, and those of the release's points, and gets classes of this module instead, which keep
+what they are handed. Only such arrays and points are given a state, and only texts are keys.
+Bytes become numbers where the answer needs them, and nowhere else.
 """
 
 from __future__ import annotations
@@ -92,18 +94,37 @@ class _Scalar:
         self.kind, self.content = kind, content
 
 
+class _Point:
+    """A point of a trace: the state of a pydantic model with fields ``x`` and ``y``."""
+
+    def __init__(self, *_: Any) -> None:
+        self.pair: tuple[Any, Any] | None = None
+
+    def set_state(self, state: Any) -> None:
+        """Keep x and y; all else that pydantic keeps beside the fields is left alone."""
+        fields = state.get('__dict__', state) if isinstance(state, dict) else None
+        if not isinstance(fields, dict) or not {'x', 'y'} <= set(fields):
+            raise RefusedError('it has a point without x and y')
+        self.pair = fields['x'], fields['y']
+
+
 @dataclass(frozen=True, slots=True)
 class _Builder:
-    """Stands for a function or class of NumPy."""
+    """Stands for a function or class that a pickle may name."""
 
     build: Callable[..., Any]
 
 
+_POINT_CLASSES = ('Point', 'Point_Float', 'Point_Int')
+"""The release's classes of points, of its module ``vlms.base``."""
+_POINT, _SET = _Builder(_Point), _Builder(list)
 _RECONSTRUCT, _SCALAR, _DTYPE, _NDARRAY = map(_Builder, (_Array, _Scalar, _Dtype, _Array))
 _NAMES: Mapping[tuple[str, str], _Builder] = {
     **{(f'numpy.{core}.multiarray', name): builder for core in ('core', '_core')
        for name, builder in (('_reconstruct', _RECONSTRUCT), ('scalar', _SCALAR))},
-    ('numpy', 'ndarray'): _NDARRAY, ('numpy', 'dtype'): _DTYPE}
+    ('numpy', 'ndarray'): _NDARRAY, ('numpy', 'dtype'): _DTYPE,
+    **{('vlms.base', name): _POINT for name in _POINT_CLASSES},
+    **{(module, 'set'): _SET for module in ('builtins', '__builtin__')}}
 """Global names that a pickle may use, and their stand-ins."""
 
 
@@ -141,8 +162,8 @@ class _Machine:
                 stack.append(argument)
             case _ if name in _CONSTANTS:
                 stack.append(_CONSTANTS[name])
-            case 'EMPTY_LIST' | 'EMPTY_DICT':
-                stack.append([] if name == 'EMPTY_LIST' else {})
+            case 'EMPTY_LIST' | 'EMPTY_DICT' | 'EMPTY_SET':
+                stack.append({} if name == 'EMPTY_DICT' else [])
             case 'MARK':
                 self._marks.append(len(stack))
             case 'POP':
@@ -152,7 +173,7 @@ class _Machine:
                 stack.append(tuple(values) if name == 'TUPLE' else values)
             case 'TUPLE1' | 'TUPLE2' | 'TUPLE3':
                 stack.append(tuple(self._last(int(name[-1]))))
-            case 'APPEND' | 'APPENDS':
+            case 'APPEND' | 'APPENDS' | 'ADDITEMS':
                 self._extend(self._last(1) if name == 'APPEND' else self._since_mark())
             case 'SETITEM' | 'SETITEMS':
                 self._set(self._last(2) if name == 'SETITEM' else self._since_mark())
@@ -166,7 +187,7 @@ class _Machine:
                 stack.append(_named(*argument.split(' ', 1)))
             case 'STACK_GLOBAL':
                 stack.append(_named(*self._last(2)))
-            case 'REDUCE':
+            case 'REDUCE' | 'NEWOBJ':
                 self._call(*self._last(2))
             case 'BUILD':
                 self._build(*self._last(1))
@@ -201,12 +222,12 @@ class _Machine:
 
     def _call(self, function: Any, arguments: Any) -> None:
         if not isinstance(function, _Builder) or type(arguments) is not tuple:
-            raise RefusedError('it calls something that builds no array')
+            raise RefusedError('it calls something that builds neither array nor point')
         self._stack.append(function.build(*arguments))
 
     def _build(self, state: Any) -> None:
         built = self._stack[-1]
-        if not isinstance(built, (_Array, _Dtype)):
+        if not isinstance(built, (_Array, _Dtype, _Point)):
             raise RefusedError('it gives a state to something that has none')
         built.set_state(state)
 
@@ -215,11 +236,11 @@ def _named(module: Any, name: Any) -> Any:
     """Stand-in for a global name of a pickle.
 
     Raises:
-        RefusedError: it is none of those that arrays of numbers need.
+        RefusedError: it is none of those that arrays of numbers and points of traces need.
     """
     if type(module) is not str or type(name) is not str or (module, name) not in _NAMES:
-        raise RefusedError(f'it names {str(module)[:80]}.{str(name)[:80]}, which no array of '
-                           'numbers needs')
+        raise RefusedError(f'it names {str(module)[:80]}.{str(name)[:80]}, which neither an '
+                           'array of numbers nor a point of a trace needs')
     return _NAMES[module, name]
 
 
@@ -243,8 +264,10 @@ def unpickled(content: bytes) -> Any:
 def read_info(path: Path) -> list[Mapping[str, Any]]:
     """The dictionaries of an ``info.npy``; their numbers may still be bytes, see ``numbers_of``.
 
+    An array of a trace's points becomes a dictionary with these points as ``ans``.
+
     Raises:
-        RefusedError: it is too large, damaged, or no object array of dictionaries.
+        RefusedError: it is too large, damaged, or an array neither of dictionaries nor of points.
     """
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -255,8 +278,8 @@ def read_info(path: Path) -> list[Mapping[str, Any]]:
     try:
         return _dictionaries(content)
     except RefusedError as error:
-        raise RefusedError(f'{path}: {error}; only object arrays of dictionaries of plain data '
-                           'are read') from error
+        raise RefusedError(f'{path}: {error}; only object arrays of dictionaries of plain data, '
+                           'or of the points of a trace, are read') from error
 
 
 def _dictionaries(content: bytes) -> list[Mapping[str, Any]]:
@@ -265,8 +288,13 @@ def _dictionaries(content: bytes) -> list[Mapping[str, Any]]:
     if not isinstance(array, _Array):
         raise RefusedError('its pickle is not an array')
     values = _objects(array)
-    if len(values) != math.prod(shape) or not all(isinstance(value, dict) for value in values):
-        raise RefusedError('its elements are not as many dictionaries as its head says')
+    if len(values) != math.prod(shape):
+        raise RefusedError('it has not as many elements as its head says')
+    points = values[0] if len(values) == 1 and isinstance(values[0], list) else values
+    if points and all(isinstance(value, _Point) for value in points):
+        return [{'ans': points}]
+    if not all(isinstance(value, dict) for value in values):
+        raise RefusedError('its elements are neither all dictionaries nor all points')
     return cast(list[Mapping[str, Any]], values)
 
 
@@ -337,6 +365,8 @@ def _plain(value: Any, left: list[int], depth: int) -> Any:
         value = _array(value)
     elif isinstance(value, _Scalar):
         value = _decoded(value.kind, value.content, 1)[0]
+    elif isinstance(value, _Point):
+        value = value.pair
     if isinstance(value, (list, tuple)):
         return [_plain(part, left, depth + 1) for part in value]
     if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -65,6 +65,8 @@ _SUBCLASSES = {'part': 'object part', 'affordance': 'afd', 'prediction': 'predic
 _NUMBER = r'(-?\d*\.?\d+)'
 _START = re.compile(rf'_mark_{_NUMBER}_{_NUMBER}$|_(-?\d*\.\d+)_(-?\d*\.\d+)$')
 """End of a picture's name that states the start of a trace: x and y in unit coordinates."""
+_MARKED = '_mark_'
+"""Part of the name of a picture in which a red square is painted at the start of a trace."""
 _RED, _MARKER_PX = (255, 0, 0), 5
 _TAIL = 64  # bytes; the last of a picture's file hold the mark of its end
 _ENDS = {'JPEG': b'\xff\xd9', 'PNG': b'IEND'}
@@ -100,7 +102,8 @@ class Item:
         subclass: '' of a trace.
         rings: of the mask of a place; none of a trace.
         piece: name of the thing that it is about, where that is known.
-        start: of a trace, in unit coordinates.
+        start: of a trace, in unit coordinates; None: it may begin anywhere.
+        marked: whether a red square is painted there.
         task: of a trace on a scene of our own, see ``trace_task``.
     """
 
@@ -114,6 +117,7 @@ class Item:
     rings: tuple[tuple[float, ...], ...] = ()
     piece: str = ''
     start: Point | None = None
+    marked: bool = False
     task: Mapping[str, Any] | None = None
 
     @property
@@ -302,7 +306,8 @@ class _Reader:
         parts = PurePosixPath(picture).parts
         source = found.dataset_name or (parts[1] if len(parts) > 2 else 'unknown')
         return Item(name, TRACES, found.lang, picture, size, source,
-                    start=self._start(picture, size, where),
+                    start=(start := self._start(picture, size, where)),
+                    marked=start is not None and _MARKED in PurePosixPath(picture).stem,
                     task=None if found.task is None else found.task.model_dump(mode='json'))
 
     def _picture(self, kind: str, entry: _Entry, where: str) -> tuple[str, Size]:
@@ -319,8 +324,8 @@ class _Reader:
             raise Unusable(str(self._folder / choices[0]), f'the picture of {where} is missing')
         return name, self._sizes.of(name)
 
-    def _start(self, picture: str, size: Size, where: str) -> Point:
-        """Start of a trace: from the picture's name, else from the file beside it."""
+    def _start(self, picture: str, size: Size, where: str) -> Point | None:
+        """Start of a trace: from the picture's name, else from the file beside it; else None."""
         path = self._folder / picture
         match = _START.search(path.stem)
         try:
@@ -330,8 +335,7 @@ class _Reader:
             known = self._starts(path.parent)
             pixels = known.get(path.name) or known.get(path.stem)
             if pixels is None:
-                raise Unusable(where, f'no start of the trace: the name {path.name} does not end '
-                               f'in two decimals, and {path.parent / POINTS_FILE} has none')
+                return None
             return to_unit([pixels], Coordinates.PIXEL_XY, size).points[0]
         except Misdeclared as error:
             raise Unusable(where, f'the start of the trace: {error}') from error
@@ -514,7 +518,7 @@ def drawn(scenes: Iterable[PointingScene], source: str) -> Dataset:
             assert match is not None
             x, y = (float(number) for number in match.groups() if number is not None)
             traces.append(Item(f'{TRACES}/{len(traces)}', TRACES, entry['lang'], name, size,
-                               source, start=(x, y), task=entry['task']))
+                               source, start=(x, y), marked=True, task=entry['task']))
     return Dataset(source, (*items, *traces), pieces=pieces, views=views,
                    files=PictureFiles(held=held))
 

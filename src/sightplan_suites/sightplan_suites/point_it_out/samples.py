@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sightplan.model import Form, InputError, Target, TargetMasks, param, user_path
 from sightplan.model.depth_files import read_depth
 from sightplan.model.picture_files import read_image
-from sightplan.model.region import Mask
+from sightplan.model.region import Mask, PlaceWording, Presence
 from sightplan.model.sample import Picture, Sample
 from sightplan.runs.dataset import (
     Skipped,
@@ -32,6 +32,12 @@ from sightplan_suites.point_it_out.official import Dataset, Item
 from sightplan_suites.point_it_out.ticks import draw_ticks
 
 SPLITS = ('s1', 's2', 's3')
+FAMILIES = ('gpt', 'claude', 'gemini', 'qwen', 'molmo', 'robopoint', 'roborefer', 'robobrain')
+"""Families of models that the release asks in words of its own; see ``families.yaml``."""
+GIVEN = 'given'
+"""Value of the setting ``starts``: only traces whose start the data tells."""
+_MARK = 'a red square'
+"""What is painted where a trace begins, in pictures of the release and of our own scenes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,17 @@ class Settings:
     form: str = param('point', 'what is asked for in s1 and s2',
                       choices=('point', 'points', 'box'))
     ticks: bool = param(False, 'draw axis ticks in pixels along the edges of the pictures')
+    family: str = param('', 'family of models in whose form of reply the protocol of the paper '
+                        'asks, and whose words are taken from a folder of prompts; empty: none',
+                        choices=('', *FAMILIES))
+    presence: str = param('open', 'what prompts of s1 and s2 say: that the target may be missing '
+                          'and how to reply then (open), nothing (unsaid), or that it is there '
+                          '(stated)', choices=tuple(str(one) for one in Presence))
+    tries: int = param(1, 'most askings of one item by a method that asks once, as long as a '
+                       'reply cannot be read or, unless presence is open, names no place', low=1,
+                       high=100)
+    starts: str = param('any', 'traces that are asked for: any, or only those whose start the '
+                        'data tell (given)', choices=('any', GIVEN))
 
 
 def samples(split: str, options: Mapping[str, Any]) -> Samples:
@@ -62,9 +79,11 @@ def samples(split: str, options: Mapping[str, Any]) -> Samples:
     settings = suite_settings('point_it_out', Settings, options)
     data = _data(settings, split)
     items = [item for item in data.items if item.split == split]
+    if split == official.TRACES and settings.starts == GIVEN:
+        data, items = _with_starts(data, items)
     if settings.data and not data.items:
         raise nothing_usable(data.where, data.skipped, 'item')
-    return _as_samples(data, items, settings)
+    return _as_samples(data, items, settings, split)
 
 
 def check(data: Path) -> CheckReport:
@@ -83,6 +102,8 @@ def check(data: Path) -> CheckReport:
         if whole[item.picture]:
             counts['items'] += 1
             counts['/'.join(filter(None, (item.split, item.subclass)))] += 1
+            if item.split == official.TRACES and item.start is None:
+                counts['s3 without a start'] += 1
     for path in sorted((data / official.DEPTH).glob('*.png')):
         _decodes(path, skipped, read_depth)
     return CheckReport({'items': 0, 'pictures': sum(whole.values()), **dict(
@@ -107,6 +128,16 @@ def generate(out: Path, count: int, seed: int) -> dict[str, Any]:
         settings.scenes, count, seed, traces=True,
         left_out=lambda scene, task: left_out.append(task)), settings.scenes)
     return {**written, 'traces_left_out': len(left_out)}
+
+
+def _with_starts(data: Dataset, items: Sequence[Item]) -> tuple[Dataset, list[Item]]:
+    """The traces whose start is told; how many others there are is among what is skipped."""
+    told = [item for item in items if item.start is not None]
+    left = [item.id for item in items if item.start is None]
+    noted = [skip(data.where, f'{len(left)} of {len(items)} traces are left out, such as '
+                  f"{left[0]}: no start is told by the end of the picture's name or in points.txt "
+                  'beside it (starts=any asks for them, too)')] if left else []
+    return replace(data, skipped=(*data.skipped, *noted)), told
 
 
 def _decodes(path: Path, skipped: list[Skipped],
@@ -136,19 +167,22 @@ def _drawn(source: str, count: int, seed: int, traces: bool) -> Dataset:
     return replace(found, skipped=tuple(skipped))
 
 
-def _as_samples(data: Dataset, items: Sequence[Item], settings: Settings) -> Samples:
+def _as_samples(data: Dataset, items: Sequence[Item], settings: Settings, split: str) -> Samples:
     pictures: dict[str, Picture] = {}
     samples, digest = [], hashlib.sha256()
     for item in items:
         if item.picture not in pictures:
             pictures[item.picture] = _picture(data, item.picture, settings.ticks)
             digest.update(data.files.content(item.picture))
-        samples.append(_sample(item, pictures[item.picture], settings.form))
+        samples.append(_sample(item, pictures[item.picture], settings))
         digest.update(json.dumps([item.text, truth_of(item)]).encode())
     known = {item.id: item for item in items}
     made = {} if settings.data else {'scenes': settings.scenes}
+    asked = {'starts': settings.starts} if split == official.TRACES else {
+        'presence': settings.presence}
     identity = {'sha256': digest.hexdigest()[:12], 'pictures': len(pictures), **made,
-                'form': settings.form, 'ticks': settings.ticks}
+                'form': settings.form, 'ticks': settings.ticks, 'family': settings.family,
+                'tries': settings.tries, **asked}
     by_picture: dict[str, list[Item]] = {}
     for item in data.items:
         by_picture.setdefault(item.picture, []).append(item)
@@ -172,11 +206,12 @@ def details_of(item: Item, form: Form) -> dict[str, Any]:
             'scenario': item.scenario}
 
 
-def _sample(item: Item, picture: Picture, form: str) -> Sample:
-    asked = Form.TRACE if item.split == official.TRACES else Form(form)
+def _sample(item: Item, picture: Picture, settings: Settings) -> Sample:
+    asked = Form.TRACE if item.split == official.TRACES else Form(settings.form)
+    wording = PlaceWording(Presence(settings.presence), _MARK if item.marked else '')
     return Sample(item.id, item.split, item.picture, (picture, item.text),
-                  target=Target(item.text, asked), start=item.start,
-                  details=details_of(item, asked))
+                  target=Target(item.text, asked), start=item.start, wording=wording,
+                  tries=settings.tries, details=details_of(item, asked))
 
 
 def _picture(data: Dataset, name: str, ticks: bool) -> Picture:

@@ -72,11 +72,12 @@ def iou_normalised(box: Box, mask: Mask) -> float:
     return _iou_with(mask, (x1, y1, x2, y2)) / _iou_with(mask, masks.tight_box(mask))
 
 
-def iou_released(box: Box, ring: Ring, size: Size) -> float | None:
+def iou_released(box: Sequence[float], ring: Ring, size: Size) -> float | None:
     """The released evaluator's measure: IoU of two boxes.
 
     Args:
-        box: predicted, in pixels; clamped to the last column and row.
+        box: predicted, x1, y1, x2, y2 in pixels and fractions of them; clamped to the last column
+            and row, and not rounded.
         ring: the first one of the mask; the other rings do not count.
         size: of the picture.
 
@@ -125,7 +126,7 @@ def _iou_with(mask: Mask, box: Box) -> float:
     return shared / (_area(box) + int(mask.sum()) - shared)
 
 
-def _area(box: Box) -> int:
+def _area(box: Sequence[float]) -> float:
     return max(0, box[2] - box[0]) * max(0, box[3] - box[1])
 
 
@@ -199,11 +200,13 @@ def _score_without_place(form: Form, truth: Mapping[str, Any], cause: str) -> Sc
 def _box(region: Region, truth: Mapping[str, Any]) -> Scored:
     width, height = truth['size']
     (x1, y1), (x2, y2) = region.pixels(width, height)
+    exact = [round(place * size, 6) for point in region.points  # conventions differ beyond
+             for place, size in zip(point, (width, height), strict=True)]
+    released = iou_released(exact, truth['polygon'][0], (width, height))
     if x2 <= x1 or y2 <= y1:
-        return _place(dict.fromkeys(_BOXES, 0.0), DEGENERATE)
+        return _place(dict.fromkeys(_BOXES, 0.0) | {'iou_released': released}, DEGENERATE)
     box, mask = (x1, y1, x2, y2), masks.fill(truth['polygon'], (width, height))
-    found = {'iou_normalised': iou_normalised(box, mask),
-             'iou_released': iou_released(box, truth['polygon'][0], (width, height)),
+    found = {'iou_normalised': iou_normalised(box, mask), 'iou_released': released,
              'precision': precision(box, mask)}
     return _place(found, None if found['iou_normalised'] else MISSED)
 
@@ -221,9 +224,10 @@ def _place(found: Mapping[str, float | None], cause: str | None) -> Scored:
 
 
 def _trace(points: tuple[Point, ...], truth: Mapping[str, Any]) -> Scored:
-    width, height = truth['size']
-    away = math.hypot((points[0][0] - truth['start'][0]) * width,
-                      (points[0][1] - truth['start'][1]) * height) / math.hypot(width, height)
+    (width, height), start = truth['size'], truth['start']
+    away = None if start is None else math.hypot(
+        (points[0][0] - start[0]) * width,
+        (points[0][1] - start[1]) * height) / math.hypot(width, height)
     found = None if truth['task'] is None else scenes.follow(truth['task'], points)
     measures = {**_NOT_SCORED, 'start_error': away, 'unread': 0.0}
     if found is None:

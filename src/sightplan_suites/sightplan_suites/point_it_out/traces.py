@@ -14,7 +14,9 @@ from sightplan.model import Form, InputError, Region
 from sightplan.model.region import Point
 from sightplan.model.sample import Picture, Sample
 from sightplan.records import RunStore
-from sightplan_suites.point_it_out import official, predictions, samples
+from sightplan.runs.run_samples import samples_of_run
+from sightplan.runs.suite_finding import load_suite
+from sightplan_suites.point_it_out import official, predictions
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,7 @@ def traces_of_files(data: Path, files: Iterable[Path]) -> list[ShownTrace]:
     for path in files:
         for _, prediction in predictions.read_predictions(path).predictions:
             item = items.get(prediction.id)
-            if item is None or prediction.form is not Form.TRACE or item.start is None:
+            if item is None or prediction.form is not Form.TRACE or item.split != official.TRACES:
                 continue
             regions, _, _ = predictions.regions_of(prediction, item)
             if regions:
@@ -90,14 +92,11 @@ def _of_run(folder: Path) -> list[ShownTrace]:
     identity = info['identity']
     if identity.get('suite') != 'point_it_out':
         raise InputError(f'{folder}: is not a run of suite point_it_out')
-    options = info['sessions'][-1]['settings'].get('suite_options') or {}
-    part = samples.samples('s3', options)
-    if dict(part.identity) != identity['samples'].get('s3', dict(part.identity)):
-        raise InputError(f'{folder}: its items are not those of suite options {options!r} any '
-                         'more, so that its traces cannot be shown')
-    items = {sample.id: sample for sample in part.items}
-    return [_shown(items[line['id']], line) for line in store.lines()
-            if line['id'] in items and line['answer']]
+    found = samples_of_run(info, load_suite('point_it_out'), [official.TRACES])
+    if found.missing:
+        raise InputError(f'{folder}: its traces cannot be shown: {found.missing[official.TRACES]}')
+    return [_shown(sample, line) for line in store.lines()
+            if line['answer'] and (sample := found.sample(line)) is not None]
 
 
 def _shown(sample: Sample, line: Mapping[str, Any]) -> ShownTrace:

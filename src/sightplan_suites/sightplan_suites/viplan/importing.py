@@ -8,11 +8,9 @@ and the questions of enumerations that are missing because no plan followed them
 
 from __future__ import annotations
 
-import datetime
 import functools
 import json
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -37,14 +35,11 @@ from sightplan.model import (
     StopReason,
     Verdict,
 )
-from sightplan.records import RunStore, provenance
-from sightplan.records.answers_log import NAME as ANSWERS
-from sightplan.records.description import FORMAT, plain, write_json
 from sightplan.runs.dataset import Skipped, reason_of, skip
+from sightplan.runs.imported_runs import BACKEND, import_session, is_imported, write_imported
 from sightplan.runs.rules import RULES, of_suite
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_finding import load_suite
-from sightplan.runs.summary import summarise
 from sightplan_suites.viplan.official import (
     Content,
     GroundEntry,
@@ -58,8 +53,6 @@ from sightplan_suites.viplan.official import (
 )
 from sightplan_suites.viplan.paper_figures import FIRST, Figures, figures_of
 
-BACKEND = 'imported'
-"""Name of the backend of imported runs: nothing of this project asked the model."""
 PROTOCOL = 'paper'
 """The protocol of the suite that sets what the authors' code does."""
 PROBLEMS = "the authors' problem files"
@@ -128,12 +121,11 @@ def import_folder(folder: Path, out: Path,
     done = Imported(skipped=skipped, earlier=[
         f'{one.path}: does not count, because a later file lies beside it' for one in earlier])
     out.mkdir(parents=True, exist_ok=True)
-    origin = {'started': datetime.datetime.now(datetime.UTC).isoformat(timespec='seconds'),
-              **provenance()}
+    session = import_session()
     for number, file in enumerate(files):
         progress(number, len(files))
         try:
-            _import_file(file, out / run_name(file), origin, done)
+            _import_file(file, out / run_name(file), session, done)
         except InputError as error:
             done.skipped.append(skip(str(file.path), reason_of(error, str(file.path))))
     progress(len(files), len(files))
@@ -146,10 +138,9 @@ def run_name(file: OfficialFile) -> str:
     return f'{file.domain}-{file.method}{failing}-{file.split}-{file.model}'
 
 
-def _import_file(file: OfficialFile, folder: Path, origin: Mapping[str, Any], done: Imported,
+def _import_file(file: OfficialFile, folder: Path, session: Mapping[str, Any], done: Imported,
                  ) -> None:
-    there = _there(folder)
-    if there is not None and there == (sha256_of(file.path), sightplan.__version__):
+    if is_imported(folder, sha256_of(file.path)):
         done.kept.append(folder)
         return
     content = read_official(file)
@@ -160,28 +151,12 @@ def _import_file(file: OfficialFile, folder: Path, origin: Mapping[str, Any], do
         made.line['cluster'] = f'{file.domain}/{file.split}/{content.worlds[name]}'
         lines.append(made.finished())
         answers += made.answers
-    _write(folder, identity_of(file, content), lines, answers, origin)
+    write_imported(folder, load_suite('viplan'), identity_of(file, content), lines, session,
+                   answers)
     done.runs.append(folder)
     done.episodes += len(lines)
     done.notes += [*_differences(file, content.figures, figures_of(lines)),
                    *_missing(file, len(lines))]
-
-
-def _there(folder: Path) -> tuple[str, str] | None:
-    """Hash of the file that an imported run was made of, and the version that made it.
-
-    Returns:
-        None: there is no such directory.
-
-    Raises:
-        InputError: it holds something else.
-    """
-    if not folder.exists():
-        return None
-    identity = RunStore(folder).run_info()['identity']
-    if not identity.get('imported'):
-        raise InputError(f'{folder}: holds a run that was not imported; choose another --out')
-    return str(identity['imported'].get('sha256')), str(identity.get('sightplan'))
 
 
 def _differences(file: OfficialFile, stated: Mapping[str, float], found: Figures) -> list[str]:
@@ -213,32 +188,6 @@ def identity_of(file: OfficialFile, content: Content) -> dict[str, Any]:
            for rule in RULES},
         'failure_probability': file.failure_probability, 'protocol': PROTOCOL,
         'imported': {'file': file.place, 'sha256': content.sha256}}
-
-
-def _write(folder: Path, identity: Mapping[str, Any], lines: Sequence[Mapping[str, Any]],
-           answers: Sequence[str], origin: Mapping[str, Any]) -> None:
-    """Write a run directory, so that it is whole or not there; it replaces an older one."""
-    made = folder.with_name(f'.{folder.name}.part')
-    shutil.rmtree(made, ignore_errors=True)
-    try:
-        made.mkdir()
-        write_json(made / 'run.json', plain({
-            'format': FORMAT, 'identity': identity, 'sessions': [origin], 'problems_skipped': []}))
-        (made / 'episodes.jsonl').write_text(
-            ''.join(json.dumps(line, allow_nan=False) + '\n' for line in lines), 'utf-8')
-        if answers:
-            with (made / ANSWERS).open('w', encoding='utf-8') as file:
-                file.writelines(answers)
-        RunStore(made).write_summary({
-            **summarise(lines, load_suite('viplan')), 'out': str(folder), 'planned': len(lines),
-            'problems_skipped': [], 'interrupted': False, 'stopped_by': '', 'spent': None,
-            'pictures': ''})
-        if folder.exists():
-            shutil.rmtree(folder)
-        made.rename(folder)
-    except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
-        raise
 
 
 # ------------------------------------------------------------------------------- lines of results

@@ -70,7 +70,8 @@ class Answerer(InstructionAnswerer):
             if chance is not None and chance < self._settings.accept:
                 return SampleReply(unread=f'the things that are meant are right with {chance:.3f} '
                                           f'only, less than {self._settings.accept:g}')
-            steps = grounded_steps(stages, seen, load_domain(self._settings.domain), context.plan)
+            steps = grounded_steps(stages, seen, load_domain(self._settings.domain), context.plan,
+                                   any_kind=self._settings.reader == BY_MODEL)
         except InputError as error:
             return SampleReply(unread=str(error))
         return SampleReply(data=steps, probability=chance)
@@ -83,6 +84,7 @@ class Answerer(InstructionAnswerer):
             InputError: the instruction cannot be read or not understood.
         """
         if self._settings.reader == BY_MODEL:
-            return read_goal(goal_of(context, sample, seen, self._settings.proposals), seen)
+            return read_goal(goal_of(context, sample, seen, self._settings.proposals), seen,
+                             any_kind=True)
         width, height = sample.details['image_size']
         return resolve(read_instruction(str(sample.details['instruction'])), seen, width / height)

@@ -17,6 +17,7 @@ from sightplan.model import (
     Action,
     Feedback,
     FeedbackStatus,
+    InputError,
     Observation,
     PastStep,
     Privileged,
@@ -26,6 +27,7 @@ from sightplan.model import (
     StopReason,
     param,
 )
+from sightplan.model.planning import MARKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,31 @@ class PlanningSettings:
         'repaired', 'How replies are read: strictly, and else "repaired" once, or as JSON from '
         'the first to the last of the "braces"', choices=('repaired', 'braces'))
     history: str = param(
-        'list', 'How the model is told of earlier steps: in a numbered "list" in words, or as '
-        '"json", in the words of the paper\'s code', choices=('list', 'json'))
+        'list', 'How the model is told of earlier steps: in a numbered "list" in words, as '
+        '"json", in the words of the paper\'s code, or only beside past pictures ("none")',
+        choices=('list', 'json', 'none'))
+    outcomes: str = param(
+        'told', 'Whether the model is told in words what became of its earlier actions',
+        choices=('told', 'none'))
+    past: int = param(
+        -1, 'Number of past pictures that the model is shown, each with what it did there; -1: as '
+        'many as the prompt says', low=-1, high=16)
+    lists: str = param(
+        'told', 'Whether objects and actions are listed by name, where the prompt lists them',
+        choices=('told', 'none'))
+    marks: str = param(
+        'both', 'Marks on pictures of past, present and goal, where the domain has them: a '
+        '"colour" of the background, a "word" in a corner, both, or none', choices=MARKS)
+    shapes: str = param(
+        'solid', 'Whether the prompt calls things by their solid shapes (cube), or by the "flat" '
+        'ones that flat pictures show (square), where the domain has such words',
+        choices=('solid', 'flat'))
+    opening: str = param(
+        'none', 'With "start" the goal alone is shown first, and the model has to reply "start"; '
+        'any other reply spends one action', choices=('none', 'start'))
+    description: str = param(
+        'no', 'Whether the model has to end its reply with a list of all that it sees, where the '
+        'prompt has words for that', choices=('no', 'yes'))
     reply_tokens: int = param(0, REPLY_TOKENS, low=0, high=1 << 16)
 
 
@@ -64,10 +89,14 @@ class PlanningPolicy(PolicyBase):
     def __init__(self, settings: PlanningSettings) -> None:
         """Keep the settings."""
         self._settings = settings
-        self._form = ProposalForm(settings.history, settings.reply_form, settings.reply_tokens)
+        self._form = ProposalForm(
+            settings.history, settings.reply_form, settings.reply_tokens,
+            settings.lists == 'told', settings.marks, settings.shapes == 'flat',
+            settings.description == 'yes')
         self._last: Act | _Invalid | None = None
         self._history: list[PastStep] = []
         self._remaining = 0
+        self._opened = True
 
     @property
     def remaining(self) -> int:
@@ -78,11 +107,18 @@ class PlanningPolicy(PolicyBase):
         """Forget the last episode."""
         self._history.clear()
         self._remaining, self._last = 0, None
+        self._opened = self._settings.opening == 'none'
+        if not self._opened and not context.spec.pictured_goal:
+            raise InputError('method option opening=start shows the goal first, and this goal is '
+                             'told; set goal=pictured, or leave the option out')
         return None
 
     def decide(self, context: WorldContext) -> Decision:
         """Let the model propose."""
-        proposal = context.propose(self._history, self._observe(context), self._form)
+        if not self._opened and (refused := self._open(context)) is not None:
+            return refused
+        proposal = context.propose(self._history, self._observe(context), self._form,
+                                   self._settings.past)
         self._remaining = len(proposal.actions)
         if proposal.status is ProposalStatus.UNPARSED and self._settings.on_unparsed == 'stop':
             return Stop(StopReason.UNPARSED, f'{proposal.message}: {proposal.text[:200]!r}')
@@ -104,10 +140,27 @@ class PlanningPolicy(PolicyBase):
         self._remaining = max(0, self._remaining - 1)  # a repeated action is of no proposal
         became = (Became.EXECUTED if feedback.status is FeedbackStatus.EXECUTED
                   else Became.REJECTED)
-        self._history.append(PastStep(str(action), context.domain.became(
+        self._history.append(PastStep(str(action), self._told(context.domain.became(
             self.prompt, became, self._form.history == 'json', feedback.message
-            if became is Became.EXECUTED else '')))
+            if became is Became.EXECUTED else ''))))
         return None
+
+    def _told(self, outcome: str) -> str:
+        """Return the words about an outcome that the next prompt says, '' for none."""
+        return outcome if self._settings.outcomes == 'told' else ''
+
+    def _open(self, context: WorldContext) -> Decision | None:
+        """Show the goal, and wait for the word that begins; None: it came."""
+        wanted = self._settings.opening
+        proposal = context.propose((), context.goal_observation(),
+                                   replace(self._form, opening=wanted))
+        self._opened = proposal.status is ProposalStatus.STARTED
+        if self._opened:
+            return None
+        if proposal.status is ProposalStatus.UNPARSED and self._settings.on_unparsed == 'stop':
+            return Stop(StopReason.UNPARSED, f'{proposal.message}: {proposal.text[:200]!r}')
+        return Forfeit(f'not started: {proposal.named or "-"}: the goal was shown, and the reply '
+                       f'must be {wanted!r}')
 
     def _observe(self, context: WorldContext) -> Observation:
         """Observe, and keep the privileged facts that a model is told."""
@@ -119,5 +172,5 @@ class PlanningPolicy(PolicyBase):
 
     def _invalid(self, proposal: Proposal) -> _Invalid:
         """Return the step of a proposal without an action, for the history."""
-        return _Invalid(PastStep(proposal.named, proposal.message), Forfeit(
+        return _Invalid(PastStep(proposal.named, self._told(proposal.message)), Forfeit(
             f'{proposal.status.value}: {proposal.named or "-"}: {proposal.message}'))

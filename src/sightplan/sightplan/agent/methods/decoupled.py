@@ -50,14 +50,20 @@ class Answerer(InstructionAnswerer):
         steps, unread = task_of(sample).read(reply)
         if unread:
             return replace(reply, unread=unread)
+        planned = [GroundedStep.from_json(step) for step in steps]
+        for number, step in enumerate(planned, 1):
+            if not step.target.strip():
+                return replace(reply, unread=f'step {number} ({step.primitive}) does not say in '
+                               'words what or where ("target"), so nothing can be looked for')
         return replace(reply, data=[
             replace(step, region=self._locate(replace(sample, target=Target(
                 step.target, Form.POINT if step.primitive is Primitive.PLACE else Form.BOX)),
-                context)) for step in map(GroundedStep.from_json, steps)])
+                context)) for step in planned])
 
     def _locate(self, sample: Sample, context: Context) -> Region | None:
         assert sample.target is not None
         places = sample.target.form is Form.POINT and self._settings.places
-        found = locate(context, sample, PointerSettings(max_askings=self._settings.askings),
-                            places or self._settings.grasps)
+        found = locate(context, sample,
+                       PointerSettings(max_askings=self._settings.askings, prior_present=1.0),
+                       places or self._settings.grasps)
         return found.regions[0] if found.regions else None

@@ -33,12 +33,14 @@ from sightplan.agent.grounded_plans import (
     place_of,
     primitive_of,
     staged,
+    top_of,
 )
 from sightplan.agent.methods._grounded_plan_samples import Answerer as Answerer
 from sightplan.agent.methods._grounded_plan_samples import SampleSettings as SampleSettings
 from sightplan.agent.policy import Act, Decision, PolicyBase, Stop, without_plan
 from sightplan.grounding.instructions import (
     DRAWER,
+    Hold,
     Memory,
     Stage,
     clear_part,
@@ -95,6 +97,9 @@ class Settings:
 
     looks: int = param(5, 'how often the model is asked what is in the first picture, each time '
                        'in another view', low=1, high=9)
+    checks: bool = param(False, 'whether a model that can is asked of each thing in the first '
+                         'picture, marked, whether it is one; what exists less likely than not '
+                         'is left out')
     looks_again: int = param(1, 'likewise after a step that is not the last of a part; a model '
                              'that is always sure may be wrong, and needs several', low=1, high=9)
     accept: float = param(0.05, 'nothing is moved for a stage of the instruction whose things are '
@@ -145,9 +150,11 @@ class Policy(PolicyBase):
         self._stages: tuple[Stage, ...] = ()
         told = detect_instances(context, observation, self._settings.looks,
                                 instruction=instruction if by_model else '',
-                                tries=self._settings.proposals)
+                                tries=self._settings.proposals, checks=self._settings.checks)
         if told.unread:
             return Stop(StopReason.GAVE_UP, told.unread)
+        if told.cannot_tell:
+            return Stop(StopReason.GAVE_UP, f'it cannot tell what there is: {told.cannot_tell}')
         self._memory = Memory(told.instances, self._settings.looks)
         self._work, self._state, self._unread = Staged({}, frozenset(), ()), frozenset(), ''
         try:
@@ -177,6 +184,9 @@ class Policy(PolicyBase):
             InputError: the instruction cannot be read.
         """
         wishes, seen = read_instruction(instruction), self._memory.as_at_first()
+        if any(place.hold is Hold.BESIDE for wish in wishes for _, place in wish.goods):
+            raise InputError(f'cannot carry out {instruction!r}: things are put in or on places, '
+                             'not next to others')
         old = self._work
         known = {name: Atom('open', (name,)) in self._state
                  for name, kind in old.objects.items() if kind == DRAWER}
@@ -247,7 +257,7 @@ class Policy(PolicyBase):
         number = self._tried[about.name]  # nothing is put upon what may lie there already
         kind = self._work.objects[about.name]
         return Act(replace(action, region=spread(
-            room_in(about.region, kind), number, max(len(goes), number + 1),
+            room_in(top_of(about), kind), number, max(len(goes), number + 1),
             inside=kind != SURFACE)))
 
     def learn(self, context: WorldContext, action: Action, feedback: Feedback) -> Stop | None:
@@ -304,7 +314,7 @@ class Policy(PolicyBase):
         if primitive is Primitive.PLACE and action.region is not None and not refused:
             self._memory.put(about, _around(action.region, before[about]))
         seen = detect_instances(context, context.observe(), looks)
-        found = {} if seen.unread else self._memory.look(
+        found = {} if seen.unread or seen.cannot_tell else self._memory.look(
             seen.instances, looks,
             {about} | {thing for thing, place in inside.items() if place == about},
             {thing for thing, place in inside.items() if place in shut},

@@ -14,20 +14,24 @@ from sightplan.agent.context import Context
 from sightplan.agent.methods._instructed import InstructionAnswerer
 from sightplan.agent.sample_asking import ask_samples, each, instances_in, marked, task_of
 from sightplan.grounding.instructions import UnresolvedError
-from sightplan.model import param
+from sightplan.model import InputError, param
 from sightplan.model.grounded_plan import GroundedStep, Primitive
 from sightplan.model.region import Form, Region
 from sightplan.model.sample import Sample, SampleReply
 
 _NUMBER = re.compile(r'\d+')
+ITSELF = 'model'
+"""Value of ``marks`` for the run's model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of the backend that draws the marks."""
+    """Settings of the detector whose boxes become the marks."""
 
-    marks: str = param('embedded', 'backend that tells things apart and so draws the marks, with '
-                       'its options; empty: the planner itself')
+    marks: str = param('', 'detector whose boxes become the marks; must be named: a backend that '
+                       'finds all things, with its options, such as "transformers model=DIR"; '
+                       '"boxes file=FILE" (what another tool wrote); "model" (the planner '
+                       'itself); "embedded" (which knows our renders alone)')
 
 
 class Answerer(InstructionAnswerer):
@@ -41,13 +45,20 @@ class Answerer(InstructionAnswerer):
 
     def plans(self, samples: Sequence[Sample], context: Context) -> list[SampleReply]:
         """Mark the picture once, and ask for a plan for each instruction about it."""
+        if not self._settings.marks:
+            raise InputError(
+                'method set_of_marks: marks is not set; name who finds the things that are '
+                'numbered, with --method-option marks=...: a backend with its options, such as '
+                '"transformers model=DIR", "boxes file=FILE" (boxes that another tool wrote), '
+                '"model" (the planner itself) or "embedded" (which knows our renders alone)')
+        detector = '' if self._settings.marks == ITSELF else self._settings.marks
         marks: dict[str, list[Region]] = {}
 
         def planned(sample: Sample) -> SampleReply:
             try:
                 if sample.cluster not in marks:
                     marks[sample.cluster] = [one.region for one in instances_in(
-                        context, sample, 1, self._settings.marks)]
+                        context, sample, 1, detector)]
             except UnresolvedError as error:
                 return SampleReply(unread=str(error))
             own = marks[sample.cluster]

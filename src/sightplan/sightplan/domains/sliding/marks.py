@@ -19,18 +19,22 @@ TINTS: Final = {PAST: (141, 153, 174), ACTIVE: (82, 138, 174), GOAL: (100, 191, 
 _WHITE, _DARK = (255, 255, 255), (40, 40, 40)
 
 
-def mark(image: NDArray[np.uint8], what: str) -> NDArray[np.uint8]:
+def mark(image: NDArray[np.uint8], what: str, how: str = 'both') -> NDArray[np.uint8]:
     """Return a picture with the tint and word for past, active or goal.
 
     Args:
         image: (H, W, 3) uint8 RGB; its background is exactly the active tint.
         what: a key of ``TINTS``.
+        how: ``colour`` for the tint alone, ``word`` for the word alone, or ``both``.
 
     Returns:
         Another picture of the same shape.
     """
     marked = image.copy()
-    marked[(image == TINTS[ACTIVE]).all(axis=-1)] = TINTS[what]
+    if how != 'word':
+        marked[(image == TINTS[ACTIVE]).all(axis=-1)] = TINTS[what]
+    if how == 'colour':
+        return marked
     height, width = image.shape[:2]
     picture = Image.fromarray(marked)
     pen, font = ImageDraw.Draw(picture), ImageFont.load_default(max(8.0, height / 20.0))

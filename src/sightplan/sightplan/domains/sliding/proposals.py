@@ -9,6 +9,7 @@ from sightplan.domains.sliding.replies import (
     MOVE,
     NO_COMMAND,
     NO_MARKER,
+    START,
     Command,
     named_move,
     read_reply,
@@ -37,6 +38,8 @@ def read_proposal(text: str, prompt: PlanningPrompt, model: InstantiatedModel,
     def refused(status: ProposalStatus, message: str) -> Proposal:
         return Proposal(status, named=_named(command), message=message,
                         repaired=command.repaired, text=kept)
+    if prompt.opening and command.verb == START:
+        return Proposal(ProposalStatus.STARTED, named=START, text=kept)
     if command.verb == DONE:
         return refused(ProposalStatus.EMPTY, prompt.became(Became.EMPTY))
     if command.reason in (NO_MARKER, NO_COMMAND):
@@ -55,6 +58,12 @@ def read_proposal(text: str, prompt: PlanningPrompt, model: InstantiatedModel,
             known=', '.join(piece.replace('_', ' ') for piece in pieces)))
     return Proposal(ProposalStatus.PLANNED, (Action('move', found),) * command.times,
                     command.text, repaired=command.repaired, text=kept)
+
+
+def write_proposal(action: Action) -> str:
+    """Return a reply that proposes a move: ``action: move blue cube up``."""
+    piece, direction = action.args
+    return f'action: {MOVE} {piece.replace("_", " ")} {direction}'
 
 
 def _named(command: Command) -> str:

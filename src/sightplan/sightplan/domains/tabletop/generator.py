@@ -23,10 +23,13 @@ VAIN_SEEDS = 200  # so many in a row without a problem that is wanted: there are
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of the generator: the length of the plans."""
+    """Settings of the generator: the length of the plans, and how they are asked for."""
 
     horizon: str = param('short', 'how long the plans are: short, medium or long',
                          choices=('short', 'medium', 'long'))
+    instruction: str = param('explicit', 'what the instruction says: what is to be done, or what '
+                             'somebody wants (problems to which only one goal is right)',
+                             choices=('explicit', 'implicit'))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,9 @@ def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0
                 raise InputError(f'found only {found} of {count} problems: {vain} seeds in a row '
                                  'gave nothing that is wanted (ask for fewer)')
             vain += 1
-            problem: Problem = source.problem(domain, seed, settings.horizon)
-            if accept(problem):
+            problem: Problem | None = source.problem(
+                domain, seed, settings.horizon, explicit=settings.instruction == 'explicit')
+            if problem is not None and accept(problem):
                 found, vain = found + 1, 0
                 yield seed, problem
 

@@ -17,16 +17,19 @@ from sightplan.grounding.instructions.proposals import content, propose_goal, re
 from sightplan.grounding.instructions.reader import UnreadError, read_instruction
 from sightplan.grounding.instructions.tracking import Memory, matched
 from sightplan.grounding.instructions.wishes import (
-    Choice,
+    Condition,
+    Hold,
     Place,
+    Relation,
     Things,
+    Where,
     Wish,
 )
 from sightplan.model import Instance
 from sightplan.queries.detect import DRAWER
 
 __all__ = [
-    'DRAWER', 'Choice', 'Instance', 'Memory', 'Place', 'Stage', 'Things', 'UnreadError',
-    'UnresolvedError', 'Wish', 'clear_part', 'content', 'instances_of', 'matched', 'propose_goal',
-    'read_goal', 'read_instruction', 'resolve',
+    'DRAWER', 'Condition', 'Hold', 'Instance', 'Memory', 'Place', 'Relation', 'Stage', 'Things',
+    'UnreadError', 'UnresolvedError', 'Where', 'Wish', 'clear_part', 'content', 'instances_of',
+    'matched', 'propose_goal', 'read_goal', 'read_instruction', 'resolve',
 ]

@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from sightplan.domains.tabletop.uses import FILE as USES
+from sightplan.grounding.instructions.ideas import FILE as IDEAS
 from sightplan.grounding.instructions.instances import Stage, UnresolvedError
-from sightplan.grounding.instructions.reader import FILE as LEXICON
 from sightplan.grounding.instructions.reader import LONGEST, UnreadError
+from sightplan.grounding.instructions.words import FILE as LEXICON
 from sightplan.model import InputError, Instance
 from sightplan.model.query import Model, ask_one, can_ask
 from sightplan.model.reading import Record, read_file
@@ -58,12 +60,14 @@ def content() -> str:
 
     The first 12 hex digits.
     """
-    return hashlib.sha256(LEXICON.read_bytes() + b'\0' + FILE.read_bytes()).hexdigest()[:12]
+    return hashlib.sha256(
+        b'\0'.join(one.read_bytes() for one in (LEXICON, USES, IDEAS, FILE))
+    ).hexdigest()[:12]
 
 
 def propose_goal(model: Model, picture: NDArray[np.uint8], seen: Sequence[Instance],
                  instruction: str, tries: int = 1, timeout_s: float | None = None,
-                 ) -> str:
+                 any_kind: bool = False) -> str:
     """Let a model say what an instruction wants of the things that are seen.
 
     A reply that cannot be used is answered with the reason, and the model is asked again.
@@ -75,6 +79,7 @@ def propose_goal(model: Model, picture: NDArray[np.uint8], seen: Sequence[Instan
         instruction: text of the instruction.
         tries: most times that the model is asked.
         timeout_s: wall-clock limit of each request [s]; None for the model's own.
+        any_kind: see ``read_goal``.
 
     Returns:
         its reply, one that ``read_goal`` reads.
@@ -105,7 +110,7 @@ def propose_goal(model: Model, picture: NDArray[np.uint8], seen: Sequence[Instan
         try:
             if reply.truncated:
                 raise UnreadError(f'the reply was cut off after {words.max_tokens} tokens')
-            read_goal(reply.text, seen)
+            read_goal(reply.text, seen, any_kind)
             return reply.text
         except UnreadError as error:
             why = str(error)
@@ -113,12 +118,14 @@ def propose_goal(model: Model, picture: NDArray[np.uint8], seen: Sequence[Instan
     raise UnreadError(f'the goal that {model.name} proposed cannot be used: {why}')
 
 
-def read_goal(text: str, seen: Sequence[Instance]) -> tuple[Stage, ...]:
+def read_goal(text: str, seen: Sequence[Instance], any_kind: bool = False) -> tuple[Stage, ...]:
     """Read and check a model's goal.
 
     Args:
         text: the reply; the last object with ``stages`` or ``unclear`` counts.
         seen: the things, in the order of their numbers, from 1.
+        any_kind: whether things of any kind can hold others, be moved, or be opened, as the model
+            says; else only kinds that the robot's skills know.
 
     Returns:
         Stages, without probabilities.
@@ -143,14 +150,15 @@ def read_goal(text: str, seen: Sequence[Instance]) -> tuple[Stage, ...]:
     stages = goal.get('stages')
     if not isinstance(stages, list) or not 1 <= len(stages) <= MOST_STAGES:
         raise UnreadError(f'"stages" must be a list of 1 to {MOST_STAGES} stages')
-    return tuple(_Checked(seen, number).stage(one) for number, one in enumerate(stages, 1))
+    return tuple(_Checked(seen, number, any_kind).stage(one)
+                 for number, one in enumerate(stages, 1))
 
 
 class _Checked:
     """Reads one stage; says in messages which."""
 
-    def __init__(self, seen: Sequence[Instance], number: int) -> None:
-        self._seen, self._where = seen, f'stage {number}'
+    def __init__(self, seen: Sequence[Instance], number: int, any_kind: bool) -> None:
+        self._seen, self._where, self._any_kind = seen, f'stage {number}', any_kind
 
     def stage(self, said: Value) -> Stage:
         if not isinstance(said, dict) or not set(said) <= set(_KEYS) or not said:
@@ -164,13 +172,15 @@ class _Checked:
         closed = 'close' in said
         drawer = self._thing(said['close' if closed else 'open'],
                              'close' if closed else 'open') if len({*said} - {'put'}) else None
-        if drawer is not None and drawer.category not in DRAWERS:
+        if drawer is not None and drawer.category not in DRAWERS and not self._any_kind:
             raise self._wrong(f'number {self._number(drawer)} is a {drawer.category}, no drawer')
         self._check_drawers(pairs, drawer)
         if not pairs and drawer is None:
             raise self._wrong('wants nothing')
+        unknown = drawer is not None and drawer.opened is None
         return Stage(tuple((thing.name, place.name) for thing, place in pairs),
-                     '' if drawer is None else drawer.name, closed, None)
+                     '' if drawer is None else drawer.name, closed, None,
+                     True if unknown and closed and not pairs else None)
 
     def _pairs(self, said: Value) -> Iterator[tuple[Instance, Instance]]:
         if not isinstance(said, list) or len(said) > MOST_PUT:
@@ -179,12 +189,15 @@ class _Checked:
             if not isinstance(entry, dict) or set(entry) != {'thing', 'into'}:
                 raise self._wrong('each entry of "put" is {"thing": number, "into": number}')
             thing, place = (self._thing(entry[key], key) for key in ('thing', 'into'))
-            if place.category not in (*PLACES, *DRAWERS):
+            if place.category not in (*PLACES, *DRAWERS) and not self._any_kind:
                 raise self._wrong(f'nothing can be put in or on number {self._number(place)}, a '
                                   f'{place.category}')
-            if thing.category in (*PLACES, CABINET, *DRAWERS):
+            fixed = (CABINET, *DRAWERS) if self._any_kind else (*PLACES, CABINET, *DRAWERS)
+            if thing.category in fixed:
                 raise self._wrong(f'number {self._number(thing)}, a {thing.category}, cannot be '
                                   'put anywhere')
+            if place is thing:
+                raise self._wrong(f'puts number {self._number(place)} into itself')
             yield thing, place
 
     def _check_drawers(self, pairs: Sequence[tuple[Instance, Instance]],

@@ -6,52 +6,127 @@ import enum
 from dataclasses import dataclass
 
 
-class Choice(enum.StrEnum):
-    """Choice among the things that fit a description. Left and right are the picture's."""
+class Relation(enum.StrEnum):
+    """Where a thing is: among those that fit a description, or beside other things.
 
-    ALL = 'all'
+    Left and right are the picture's; the front is its lower edge, where the speaker is.
+    """
+
     LEFTMOST = 'leftmost'
     RIGHTMOST = 'rightmost'
+    FRONT = 'front'
+    BACK = 'back'
+    MIDDLE = 'middle'
+    BACK_LEFT = 'back left'
+    BACK_RIGHT = 'back right'
+    FRONT_LEFT = 'front left'
+    FRONT_RIGHT = 'front right'
     NEAREST = 'nearest'
-    ALL_BUT = 'all_but'
+    FARTHEST = 'farthest'
+    NEAR = 'near'
+    BEHIND = 'behind'
+    BEFORE = 'before'
+    LEFT_OF = 'left of'
+    RIGHT_OF = 'right of'
+    BETWEEN = 'between'
+    INSIDE = 'inside'
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A described place where things are to be, or that something is near.
+class Where:
+    """A condition on where a thing is.
 
     Attributes:
-        kind: category, such as ``tray``, or ``drawer``.
-        colour: '' where it is not said.
-        level: level of a drawer, ``top`` or ``bottom``; '' where it is not said.
+        relation: to the other things that fit, or to ``anchors``.
+        anchors: descriptions of what ``nearest`` and all after it are measured from.
     """
 
-    kind: str
-    colour: str = ''
-    level: str = ''
+    relation: Relation
+    anchors: tuple[Things, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Things:
-    """A description of things.
+    """A description of things, places or drawers.
 
     Attributes:
-        categories: possible categories; several for a group such as "the fruit".
-        colour: '' where it is not said.
-        choice: among those that fit.
-        count: number of things that are meant; None where the choice alone tells.
-        total: number of things that fit, if the instruction tells it; else None.
-        anchor: place from which ``nearest`` is measured.
-        but: description of the things that ``all_but`` leaves out.
+        kinds: sets of categories that the noun may mean, the likeliest first: a later one counts
+            only if nothing in view fits an earlier one. Empty: anything that is moved.
+        colours: any of them; empty where none is said.
+        without: colours that it does not have.
+        number: number of things that are meant; None where the description alone tells.
+        total: number of things that fit before ``where`` chooses, if the words tell it.
+        any_of: whether any ``number`` of those that fit will do.
+        plural: whether several may be meant; else it is one.
+        opened: whether a drawer stands open in the picture, where the words say that.
+        vague: an adjective that the picture cannot tell; '' without.
+        where: conditions on where they are, one after another.
+        but: descriptions of those that are left out.
+        rest: '' or which of those that no earlier description means: ``others`` of the kind,
+            ``rest`` of the kind or of all, ``else`` of all.
+        like: colours that "the other" may share with what was named before.
+        by_use: whether they are told by what they are for.
+        doubtful: categories, or colours and categories, that somebody might count in.
+        mention: number of the description in the text; a pronoun repeats that of its antecedent.
+        said: its words, for messages.
     """
 
-    categories: tuple[str, ...]
-    colour: str = ''
-    choice: Choice = Choice.ALL
-    count: int | None = None
+    kinds: tuple[tuple[str, ...], ...] = ()
+    colours: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    number: int | None = None
     total: int | None = None
-    anchor: Place | None = None
-    but: Things | None = None
+    any_of: bool = False
+    plural: bool = False
+    opened: bool | None = None
+    vague: str = ''
+    where: tuple[Where, ...] = ()
+    but: tuple[Things, ...] = ()
+    rest: str = ''
+    like: tuple[str, ...] = ()
+    by_use: bool = False
+    doubtful: tuple[str, ...] = ()
+    mention: int = 0
+    said: str = ''
+
+
+class Hold(enum.StrEnum):
+    """How a thing is at its place."""
+
+    IN = 'in'
+    ON = 'on'
+    BESIDE = 'beside'
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where things are to be: in or on what a description means, or on the table beside it.
+
+    Attributes:
+        hold: how they are there.
+        of: the description.
+        serves: whether no place was named, so that any one that fits will do that takes a thing.
+    """
+
+    hold: Hold
+    of: Things
+    serves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What must be so in the picture for a wish to count.
+
+    Attributes:
+        things: a description; of a drawer with ``opened``.
+        seen: whether it must be so, or not: that the description fits something, that the drawer
+            stands open or closed, or that it is empty.
+        empty: whether it is about what is in the drawer.
+    """
+
+    things: Things
+    seen: bool = True
+    empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +136,19 @@ class Wish:
     Attributes:
         goods: descriptions, each with the place where the things it means are to be.
         drawer: the drawer that the stage is about; None without.
-        closed: whether the drawer is to be closed at the end, or open.
+        closed: whether the drawer is to be closed at the end, or open; None where the words leave
+            that open.
         was_open: whether the drawer is open at the beginning ("open it" implies that it is
             closed); None where the words do not tell.
+        kept: descriptions of what is not to be moved in any stage.
+        given: what must be so for the wish to count.
+        sentence: number of the sentence that says it, from 0.
     """
 
-    goods: tuple[tuple[Things, Place], ...]
-    drawer: Place | None = None
-    closed: bool = False
+    goods: tuple[tuple[Things, Place], ...] = ()
+    drawer: Things | None = None
+    closed: bool | None = None
     was_open: bool | None = None
+    kept: tuple[Things, ...] = ()
+    given: tuple[Condition, ...] = ()
+    sentence: int = 0

@@ -18,6 +18,7 @@ let state = null;    // as the server told it last
 let chosen = '';     // name of the piece that arrows move
 let held = false;    // whether Ctrl is held
 let pinned = false;  // whether the button shows the goal
+let beside = null;   // whether the goal is shown beside the board; null: as the command says
 let sure = false;    // whether giving up was asked for once
 let gone = false;    // whether the server no longer answers
 
@@ -94,7 +95,7 @@ function controls() {
   $('waiting').textContent = state.waiting ? `${state.waiting} under way` : '';
   const playing = state.phase === 'playing';
   for (const one of $('controls').querySelectorAll('button, input')) one.disabled = !playing;
-  $('show').disabled = !state.goal;
+  $('show').disabled = $('beside').disabled = !state.goal;
   $('done').hidden = state.stops_at_goal;
   $('line').placeholder = state.example;
   $('up').textContent = sure ? 'Really give up?' : 'Give up this puzzle';
@@ -135,9 +136,14 @@ const plural = (number, word) => `${number} ${word}${number === 1 ? '' : 's'}`;
 
 /** The picture or text of the moment, or of the goal while that is asked for. */
 function view() {
-  const goal = Boolean(state.goal) && (held || pinned);
+  const both = Boolean(state.goal) && (beside ?? state.goal_beside);
+  const goal = Boolean(state.goal) && !both && (held || pinned);
   picture($('now'), state.now, goal);
-  picture($('goal'), state.goal, !goal);
+  picture($('goal'), state.goal, !goal && !both);
+  $('frame').classList.toggle('beside', both);
+  $('goal-words').hidden = !both || state.goal.picture !== null;
+  $('goal-words').textContent = both ? state.goal.text ?? '' : '';
+  $('beside').setAttribute('aria-pressed', String(both));
   const shown = goal ? state.goal : state.now;
   $('words').hidden = !shown || shown.picture !== null;
   $('words').textContent = shown?.text ?? '';
@@ -245,6 +251,10 @@ $('form').addEventListener('submit', async (event) => {
 });
 $('show').addEventListener('click', () => {
   pinned = !pinned;
+  view();
+});
+$('beside').addEventListener('click', () => {
+  beside = !(beside ?? state.goal_beside);
   view();
 });
 $('up').addEventListener('click', () => {
