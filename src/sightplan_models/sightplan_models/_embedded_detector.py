@@ -7,8 +7,6 @@ replies to the last few are kept.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -19,9 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 
-from sightplan.model import BackendError, Form, InputError, Region, Usage
+from sightplan.model import Form, Region, Usage
 from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.queries.detect import (
     CABINET,
@@ -33,11 +30,13 @@ from sightplan.queries.detect import (
     DetectReply,
 )
 from sightplan_models._detector_network import Found, Network
-from sightplan_models._locator_network import HEIGHT, WIDTH, Shape, load_weights
+from sightplan_models._locator_network import HEIGHT, WIDTH, load_weights
 from sightplan_models._locator_pictures import Frame, channels, fit, put_depth, put_image
+from sightplan_models._small_networks import NetworkFiles, check_picture, digest_of
 from sightplan_models._unlike import Unlike, never, world_bytes
 
 WEIGHTS_FILE, SETTINGS_FILE = 'detector.safetensors', 'detector.json'
+_FILES = NetworkFiles('detector', WEIGHTS_FILE, SETTINGS_FILE)
 MOST = 28
 """Largest number of candidate centres."""
 SAME, ALIKE = 0.45, 0.7
@@ -109,31 +108,19 @@ class EmbeddedDetector(ModelByKind):
         self._unlike = unlike
         self._use_depth = use_depth
         self._asked = 0
-        try:
-            found = json.loads((folder / SETTINGS_FILE).read_text())
-            shape: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value
-                                     for key, value in found['shape'].items()}
+        with _FILES.loading(folder):
+            found, shape = _FILES.read(folder)
             self.categories = tuple(map(str, found['categories']))
             self.colours = tuple(map(str, found['colours']))
-            self._network = Network(Shape(**shape), len(self.colours)).eval()
+            self._network = Network(shape, len(self.colours)).eval()
             self._calibration = Calibration(**{
                 key: float(value) for key, value in found['calibration'].items()})
             load_weights(self._network, folder / WEIGHTS_FILE)
             if self._network.shape.categories != len(self.categories):
                 raise ValueError(f'it names {len(self.categories)} categories and has '
                                  f'{self._network.shape.categories}')
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError,
-                SafetensorError) as error:
-            raise BackendError(f'embedded: {folder} holds no detector ({type(error).__name__}: '
-                               f'{error}); name as detector_dir a folder with {SETTINGS_FILE} and '
-                               f'{WEIGHTS_FILE} (training/README.md), or leave it empty'
-                               ) from error
         self._network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        digest = hashlib.sha256()
-        for name in (WEIGHTS_FILE, SETTINGS_FILE):
-            digest.update((folder / name).read_bytes())
-        digest.update(world_bytes(folder))
-        self._name = f'{folder.parent.name}/{folder.name}@{digest.hexdigest()[:12]}'
+        self._name = _FILES.name(folder, world_bytes(folder))
         self._lock = threading.Lock()
         self._replies: OrderedDict[tuple[str, str, int], DetectReply] = OrderedDict()
 
@@ -157,9 +144,9 @@ class EmbeddedDetector(ModelByKind):
             InputError: the image is none.
             DeadlineError: not within the time limit.
         """
-        _check(query)
+        check_picture(query.image, query.depth_m)
         depth_m = query.depth_m if self._use_depth else None
-        key = (_hash(query.image), '' if depth_m is None else _hash(depth_m), query.attempt)
+        key = digest_of(query.image), digest_of(depth_m), query.attempt
         with self._lock:
             reply = self._replies.pop(key, None)
             if reply is None:
@@ -293,20 +280,3 @@ def _odds(logits: NDArray[np.float64]) -> float:
 
 def _sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
-
-
-def _check(query: Detect) -> None:
-    image, depth = query.image, query.depth_m
-    if (not isinstance(image, np.ndarray) or image.ndim != 3 or image.shape[2] != 3
-            or image.dtype != np.uint8 or not image.size):
-        raise InputError(f'embedded: the image is {getattr(image, "dtype", type(image).__name__)} '
-                         f'{getattr(image, "shape", "")}; it must be uint8 RGB of shape (height, '
-                         f'width, 3)')
-    if depth is not None and (depth.ndim != 2 or not depth.size):
-        raise InputError(f'embedded: the depth has shape {depth.shape}; it must be (height, '
-                         f'width), in metres')
-
-
-def _hash(array: NDArray[Any]) -> str:
-    return (f'{array.dtype}{array.shape}'
-            + hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16).hexdigest())

@@ -8,22 +8,19 @@ so that each further target in a picture costs a tenth.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 (its usual name)
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from torch import Tensor
 
-from sightplan.model import BackendError, Form, InputError, Region, Usage
+from sightplan.model import Form, InputError, Region, Usage
 from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.queries.locate import Locate, LocateReply
 from sightplan_models._locator_network import (
@@ -32,7 +29,6 @@ from sightplan_models._locator_network import (
     Network,
     Pointed,
     Seen,
-    Shape,
     load_weights,
 )
 from sightplan_models._locator_pictures import Frame, channels, fit, put_depth, put_image
@@ -44,9 +40,11 @@ from sightplan_models._locator_words import (
     unknown_words,
     words_of,
 )
+from sightplan_models._small_networks import NetworkFiles, check_picture, digest_of
 from sightplan_models._unlike import Foreign, world_bytes
 
 WEIGHTS_FILE, SETTINGS_FILE = 'locator.safetensors', 'locator.json'
+_FILES = NetworkFiles('locator', WEIGHTS_FILE, SETTINGS_FILE)
 _SEEN = WIDTH, HEIGHT
 _KEPT = 4
 """Encoded pictures that are kept, of some 4 MB each."""
@@ -108,23 +106,15 @@ class EmbeddedLocator(ModelByKind):
         self._foreign = foreign
         self._use_depth = use_depth
         self._asked = 0
-        try:
-            found = json.loads((folder / SETTINGS_FILE).read_text())
-            shape: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value
-                                     for key, value in found['shape'].items()}
-            self._network = Network(Shape(**shape)).eval()
+        with _FILES.loading(folder):
+            found, shape = _FILES.read(folder)
+            self._network = Network(shape).eval()
             self._known = {str(word): i for i, word in enumerate(found['words'], 1)}
             self._calibration = tuple(map(float, found['calibration']))
             self._existence = tuple(map(float, found.get('existence', ())))
             load_weights(self._network, folder / WEIGHTS_FILE)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError,
-                SafetensorError) as error:
-            raise BackendError(f'embedded: {folder} holds no locator ({type(error).__name__}: '
-                               f'{error}); name as locator_dir a folder with {SETTINGS_FILE} and '
-                               f'{WEIGHTS_FILE} (training/README.md), or leave it empty'
-                               ) from error
         self._network.vision.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self._name = f'{folder.parent.name}/{folder.name}@{_digest(folder)}'
+        self._name = _FILES.name(folder, world_bytes(folder))
         self._lock = threading.Lock()
         self._sights: OrderedDict[tuple[str, str, int], _Sight] = OrderedDict()
 
@@ -185,7 +175,7 @@ class EmbeddedLocator(ModelByKind):
 
     def _sight(self, query: Locate, depth_m: NDArray[np.float32] | None) -> _Sight:
         """The encoded picture, from the cache or new."""
-        key = (_hash(query.image), '' if depth_m is None else _hash(depth_m), query.attempt)
+        key = digest_of(query.image), digest_of(depth_m), query.attempt
         if key in self._sights:
             self._sights.move_to_end(key)
             return self._sights[key]
@@ -301,28 +291,7 @@ def _connected(mask: Tensor, row: int, column: int) -> Tensor:
 
 
 def _check(query: Locate) -> None:
-    image, depth = query.image, query.depth_m
     if query.target.form is Form.TRACE:
         raise InputError('embedded: it points and boxes, but draws no traces; ask for a point, '
                          'points or a box, or choose a backend that draws them')
-    if (not isinstance(image, np.ndarray) or image.ndim != 3 or image.shape[2] != 3
-            or image.dtype != np.uint8 or not image.size):
-        raise InputError(f'embedded: the image is {getattr(image, "dtype", type(image).__name__)} '
-                         f'{getattr(image, "shape", "")}; it must be uint8 RGB of shape (height, '
-                         f'width, 3)')
-    if depth is not None and (depth.ndim != 2 or not depth.size):
-        raise InputError(f'embedded: the depth has shape {depth.shape}; it must be (height, '
-                         f'width), in metres')
-
-
-def _hash(array: NDArray[Any]) -> str:
-    return (f'{array.dtype}{array.shape}'
-            + hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16).hexdigest())
-
-
-def _digest(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for name in (WEIGHTS_FILE, SETTINGS_FILE):
-        digest.update((folder / name).read_bytes())
-    digest.update(world_bytes(folder))
-    return digest.hexdigest()[:12]
+    check_picture(query.image, query.depth_m)

@@ -24,8 +24,9 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from sightplan.model import BackendError
-from sightplan_models._locator_network import Shape, Trunk
+from sightplan_models._locator_network import Trunk
 from sightplan_models._locator_pictures import channels, fit, put_image
+from sightplan_models._small_networks import NetworkFiles, digest_of
 
 WEIGHTS_FILE, SETTINGS_FILE = 'world.safetensors', 'world.json'
 SEEN = 160, 120
@@ -45,9 +46,7 @@ class Features:
     """
 
     def __init__(self, folder: Path) -> None:
-        found = json.loads((folder / 'locator.json').read_text())['shape']
-        shape: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value
-                                 for key, value in found.items()}
+        _, shape = NetworkFiles('locator', 'locator.safetensors', 'locator.json').read(folder)
         weights = {name.removeprefix('vision.'): value
                    for name, value in sorted(load_file(folder / 'locator.safetensors').items())
                    if name.startswith(tuple(f'vision.{layer}.' for layer in _LAYERS))}
@@ -55,7 +54,7 @@ class Features:
         for name, value in weights.items():
             digest.update(name.encode() + value.numpy().tobytes())
         self.digest = digest.hexdigest()[:12]
-        trunk = Trunk(Shape(**shape))
+        trunk = Trunk(shape)
         trunk.load_state_dict({name: value.float() for name, value in weights.items()},
                               strict=False)
         self._layers = [getattr(trunk.eval(), layer).to(memory_format=torch.channels_last)
@@ -122,7 +121,7 @@ class World:
 
     def _chances(self, image: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Probability of each kind of picture, the last one for none of them."""
-        key = f'{image.shape}{hashlib.blake2b(np.ascontiguousarray(image).data).hexdigest()}'
+        key = digest_of(image)
         with self._lock:
             found = self._known.pop(key, None)
             if found is None:

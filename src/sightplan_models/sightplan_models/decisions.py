@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,7 +62,6 @@ from sightplan_models._openai_pictures import QUESTION, ChecksPictures, Said
 from sightplan_models._openai_server import DEFAULT_VARIABLE, Exchange, Failure, Size
 from sightplan_models._query_wire import to_wire
 
-_LOG = logging.getLogger(__name__)
 _RAW = 'X-Stainless-Raw-Response'
 """Header by which the ``openai`` library is told to return a reply as it came; it is not sent."""
 _UNKNOWN = ('yes', 'no', 'unknown')

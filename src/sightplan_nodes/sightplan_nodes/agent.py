@@ -126,8 +126,7 @@ class AgentNode(Node):
         super().__init__(names.AGENT, **node_arguments)
         self._settings = s = declare_settings(self, AgentSettings)
         deadlines = Deadlines(s.reset_timeout_s, s.observe_timeout_s, s.act_timeout_s,
-                              s.ground_timeout_s, s.propose_timeout_s,
-                              truth_s=s.truth_timeout_s)
+                              s.ground_timeout_s, s.propose_timeout_s)
         self._stop = threading.Event()
         self._goal = OneGoal()
         self._waiting: Waiting | None = None  # for the episode under way

@@ -76,7 +76,6 @@ class Deadlines:
             view.
         ground_s, propose_s: in use when the caller sets no limit.
         plan_s: added to the limit that the caller sets, for the way there and back.
-        truth_s: of a request for ground truth, or for privileged facts.
     """
 
     reset_s: float = 90.0
@@ -85,7 +84,6 @@ class Deadlines:
     ground_s: float = 60.0
     propose_s: float = 120.0
     plan_s: float = 10.0
-    truth_s: float = 10.0
 
 
 class Camera:

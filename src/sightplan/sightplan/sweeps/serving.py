@@ -29,7 +29,6 @@ from sightplan.vlm.recording import EVERY
 from sightplan.vlm.wrapping import Kind, Wrapper
 
 _LOG = logging.getLogger(__name__)
-MODES = ('auto', 'on', 'off')
 _MOST_STARTS = 5
 _POLL_S = 0.2
 _END_S = 20.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sightplan.model import Atom, Problem, WorldError
 from sightplan_sim.household.catalog import category_of
 
-MOVABLE, CONTAINER = 'movable', 'container'
+MOVABLE = 'movable'
 IN_WALL = ('door', 'window')
 MOST_OBJECTS = 60
 

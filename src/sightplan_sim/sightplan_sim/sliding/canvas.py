@@ -56,7 +56,6 @@ class Layer:
         shape = ((window.lower - window.upper) * samples, (window.right - window.left) * samples)
         self.array: Bytes = np.zeros((*shape, channels) if channels > 1 else shape, np.uint8)
         self._offset = np.array([window.left, window.upper], np.float64)
-        self._ink = (255,) * channels
 
     def fixed(self, points: Floats) -> NDArray[np.int32]:
         """Pixels (N, 2) of the picture, from the first one's centre, as OpenCV wants them."""

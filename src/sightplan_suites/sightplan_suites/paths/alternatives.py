@@ -66,12 +66,10 @@ class Alternative:
     Attributes:
         points: from start to goal, free of collisions.
         radius: of the robot.
-        taste: above 0 it looked for room, below 0 for walls.
     """
 
     points: tuple[Point, ...]
     radius: float
-    taste: float
 
     def to_run(self) -> PathRun:
         """The path as a run of a file of paths."""
@@ -138,7 +136,7 @@ def find_alternatives(item: ObstacleMap, settings: AlternativeSettings, seed: in
         if any(distance_apart(points, path.points) < settings.apart for path in paths):
             alike += 1
             continue
-        paths.append(Alternative(points, radius, taste))
+        paths.append(Alternative(points, radius))
         if len(paths) == settings.count:
             break
     return Alternatives(tuple(paths), alike, blocked,
