@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
@@ -228,24 +228,31 @@ class AgentNode(Node):
         goal = handle.request
         given = self._settings.prompts
         prompts = user_path(given) if given else None
-        self._world.carry_on(None)
+        s = self._settings
+        self._world.build()
         handle.publish_feedback(RunEpisode.Feedback(stage='waiting for the other nodes'))
-        if goal.as_it_stands:
-            self._world.wait_until_there(self._settings.startup_timeout_s)
-            look_around(goal, self._world, prompts)
-        domain, problem = messages.read_problem(goal, prompts)
-        spec = messages.spec_from_msg(goal, problem)
-        options = parse_options(self._settings.method_options, 'method_options',
+        options = parse_options(s.method_options, 'method_options',
                                 type(policy_settings(goal.method)))
         policy = make_policy(goal.method, options, self._truth)
-        s = self._settings
-        self._world.wait_until_there(s.startup_timeout_s)
-        needed = [(name, port) for name, port, needs in (
+        needed: dict[str, _Port] = {name: port for name, port, needs in (
             (names.GROUNDER, self._model, needs_grounder),
             (names.SYMBOLIC_PLANNER, self._planner, needs_planner),
             (names.VLM_PLANNER, self._visual_planner, needs_visual_planner))
-            if needs(goal.method)]
-        for _, port in needed:
+            if needs(goal.method)}
+        missing = list(needed.values())
+        if goal.as_it_stands:
+            self._world.wait_until_there(s.startup_timeout_s)
+            missing = [port for port in needed.values() if not port.is_there()]
+            for port in needed.values():
+                if port not in missing:
+                    port.wait_until_there(s.startup_timeout_s)
+            look_around(goal, self._world, prompts)
+            if missing:
+                self._world.begin_again()  # an arm is made ready after the wait
+        domain, problem = messages.read_problem(goal, prompts)
+        spec = messages.spec_from_msg(goal, problem)
+        self._world.wait_until_there(s.startup_timeout_s)
+        for port in missing:
             port.wait_until_there(s.startup_timeout_s)
         self._recorder.messages.domain = self._visual_planner.domain = domain
         self._recorder.messages.session = goal.session
@@ -260,7 +267,7 @@ class AgentNode(Node):
         wanted: dict[str, State] = {}
         limits = Limits(ground_s=s.ground_timeout_s, propose_s=s.propose_timeout_s,
                         plan_s=s.plan_timeout_s, episode_s=s.episode_timeout_s or None)
-        self._needs = tuple(name for name, _ in needed)
+        self._needs = tuple(needed)
         try:
             return run_episode(
                 spec, policy, self._world,
@@ -299,6 +306,9 @@ def complete(goal: RunEpisode.Goal) -> None:
 def look_around(goal: RunEpisode.Goal, world: RosWorld, prompts: Path | None) -> None:
     """Fill in the domain and the objects of the world, and let the world carry on for the goal.
 
+    The world is asked once; twice where the goal leaves out the domain, but has other objects than
+    those that the world was about before.
+
     Args:
         goal: of an episode that begins in the world as it stands; is changed.
         world: is told what the episode is about, without an initial state.
@@ -309,9 +319,9 @@ def look_around(goal: RunEpisode.Goal, world: RosWorld, prompts: Path | None) ->
         WorldError: the world was built for nothing, and the goal names no domain.
     """
     request = ResetWorld.Request(episode_id=goal.episode_id, as_it_stands=True)
+    there: ResetWorld.Response | None = None
     if not goal.domain or not (goal.problem_pddl or goal.objects):
         there = world.carry_on(request)
-        assert there is not None
         if goal.domain not in ('', there.domain):
             raise InputError(f'the world is of domain {there.domain}, not {goal.domain}; leave '
                              'the domain out')
@@ -330,7 +340,10 @@ def look_around(goal: RunEpisode.Goal, world: RosWorld, prompts: Path | None) ->
     goal.problem_pddl = domain.write_problem(problem.for_agent())
     request.domain, request.problem = goal.domain, goal.problem
     request.domain_pddl, request.problem_pddl = goal.domain_pddl, goal.problem_pddl
-    world.carry_on(request)
+    known = {} if there is None else domain.parse_problem(
+        there.problem_pddl, goal.problem, 'problem of the world').objects
+    if there is None or known != problem.objects:
+        world.carry_on(request)  # an arm is told by it what is on its table
 
 
 def check_truth(world: str, method: str, stop_at_goal: bool, privileged: str) -> None:
@@ -349,6 +362,16 @@ def check_truth(world: str, method: str, stop_at_goal: bool, privileged: str) ->
         if wanted:
             raise InputError(f'{what} takes ground truth, which {world} does not have: {remedy}, '
                              f'or use world:={names.SIM_BRIDGE}')
+
+
+class _Port(Protocol):
+    """A client of a node that a method needs."""
+
+    def is_there(self) -> bool:
+        """Whether the node offers its service."""
+
+    def wait_until_there(self, timeout_s: float) -> None:
+        """Wait until it does; DeadlineError if that takes too long."""
 
 
 class _FeedbackRecorder(EventHandler):

@@ -294,7 +294,12 @@ class _Caller:
         self._node, self._name, self._kind = node, name, kind
         self._introduced: frozenset[bytes] | None = None  # to which processes of the server
 
-    def _is_there(self) -> bool:
+    def is_there(self) -> bool:
+        """Whether the server is discovered.
+
+        Raises:
+            InfrastructureError: this node was closed; names the server.
+        """
         raise NotImplementedError
 
     def _processes(self) -> frozenset[bytes]:
@@ -310,7 +315,7 @@ class _Caller:
             InfrastructureError: this node was closed; names the server's.
         """
         end = time.monotonic() + timeout_s
-        while not self._is_there():
+        while not self.is_there():
             self._introduced = None  # the next one is another process, perhaps
             self._check(cancelled)
             if time.monotonic() >= end:
@@ -394,7 +399,8 @@ class ServiceCaller(_Caller):
             raise InfrastructureError(f'{self.server} gave up by itself what it was asked, as one '
                                       f'does that is being stopped: {error}') from error
 
-    def _is_there(self) -> bool:
+    def is_there(self) -> bool:
+        """Whether the server is discovered; contract in the base class."""
         return self._asking.is_there()
 
     def _processes(self) -> frozenset[bytes]:
@@ -473,7 +479,8 @@ class ActionCaller(_Caller):
         self._client = ActionClient(
             node, action_type, name, callback_group=ReentrantCallbackGroup())
 
-    def _is_there(self) -> bool:
+    def is_there(self) -> bool:
+        """Whether the server is discovered; contract in the base class."""
         with _naming(self.server):
             return bool(self._client.server_is_ready())
 
@@ -507,7 +514,7 @@ class ActionCaller(_Caller):
         sending = run_in_executor(
             self._node, lambda: self._client.send_goal_async(goal, listener), accept_timeout_s,
             undo=_cancel_when_accepted)
-        if not wait_for(sending, accept_timeout_s, lambda: cancelled() and not self._is_there()):
+        if not wait_for(sending, accept_timeout_s, lambda: cancelled() and not self.is_there()):
             if self._node.executor is not None:
                 self._node.executor.create_task(_cancel_when_accepted, sending)
             self._check(cancelled)
@@ -525,7 +532,7 @@ class ActionCaller(_Caller):
                     self._node.executor.create_task(handle.cancel_goal_async)
                 raise InfrastructureError(process.words(self.server, f'ran {self._name}'))
             run_in_executor(self._node, handle.cancel_goal_async, cancel_timeout_s)
-            if not wait_for(result, cancel_timeout_s, lambda: not self._is_there()):
+            if not wait_for(result, cancel_timeout_s, lambda: not self.is_there()):
                 if asked:
                     raise CancelledError(f'cancelled while {self.server} ran {self._name}')
                 raise DeadlineError(

@@ -173,6 +173,7 @@ class RosWorld:
         self._not_before_ns = self._begun_ns = 0
         self._has_view = self._only_text = False
         self._as_it_stands: ResetWorld.Request | None = None
+        self._begun: ResetWorld.Response | None = None  # reply that the next reset takes
         self._published: OrderedDict[str, PublishedPicture] = OrderedDict()
 
     @property
@@ -205,27 +206,37 @@ class RosWorld:
         self._reset.wait_until_there(timeout_s, self._cancelled)
         self._skill.wait_until_there(timeout_s, self._cancelled)
 
-    def carry_on(self, request: ResetWorld.Request | None) -> ResetWorld.Response | None:
-        """Let the next episodes begin in the world as it stands.
+    def carry_on(self, request: ResetWorld.Request) -> ResetWorld.Response:
+        """Begin the next episode in the world as it stands; its ``reset`` takes this reply.
 
         Args:
-            request: what the episode is about; None: in a world that is built for the episode.
+            request: what the episode is about.
 
         Returns:
             the world's reply: what it was built for, or was about before.
         """
-        self._as_it_stands = request
-        return None if request is None else self._reset.checked(
-            request, self._deadlines.reset_s, self._cancelled)
+        self._as_it_stands, self._begun = request, None
+        self._begun = self._reset.checked(request, self._deadlines.reset_s, self._cancelled)
+        return self._begun
+
+    def begin_again(self) -> None:
+        """Let the next ``reset`` ask the world once more, since ``carry_on`` was long ago."""
+        self._begun = None
+
+    def build(self) -> None:
+        """Let the next episodes begin in a world that is built for them."""
+        self._as_it_stands = self._begun = None
 
     def reset(self, spec: EpisodeSpec) -> None:
         """Begin the episode in the world that was built for it, or as it stands.
 
         The rest of the contract is in the port. This side of it does not know that state.
         """
-        reply = self._reset.checked(
-            self._as_it_stands or ResetWorld.Request(episode_id=spec.id),
-            self._deadlines.reset_s, self._cancelled)
+        reply, self._begun = self._begun, None
+        if reply is None:
+            reply = self._reset.checked(
+                self._as_it_stands or ResetWorld.Request(episode_id=spec.id),
+                self._deadlines.reset_s, self._cancelled)
         self._not_before_ns = self._begun_ns = messages.time_from_msg(reply.stamp)
         self._has_view, self._only_text = reply.has_view, reply.only_text
         self._camera.watch(names.CAMERA_LABELLED if reply.labelled else names.CAMERA_IMAGE,
@@ -294,6 +305,10 @@ class _Client:
             DeadlineError: it is not there in time.
         """
         self._service.wait_until_there(timeout_s, self._cancelled)
+
+    def is_there(self) -> bool:
+        """Whether the service is discovered."""
+        return self._service.is_there()
 
     def _call(self, request: Any, timeout_s: float) -> Any:
         return self._service.checked(request, timeout_s, self._cancelled)

@@ -128,6 +128,10 @@ class ModelClient:
         """
         self._service.wait_until_there(timeout_s, self._cancelled)
 
+    def is_there(self) -> bool:
+        """Whether the service is discovered."""
+        return self._service.is_there()
+
     def start_episode(self, episode_id: str, split: str = '') -> None:
         """Name the episode in the requests to come."""
         self._episode_id, self._split, self._new_episode = episode_id, split, True

@@ -14,7 +14,7 @@ from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode
-from sightplan_interfaces.srv import Ask, Ground, LoadProblem, ProposePlan
+from sightplan_interfaces.srv import Ask, Ground, LoadProblem, ProposePlan, ResetWorld
 
 from adversary import Library, Prying, strangers
 from nodes_testing import LIMIT_S, ScriptedPlanner, ScriptedWorld, eventually, parameters, spinning
@@ -313,6 +313,20 @@ def test_the_world_is_built_once_per_episode() -> None:
         assert b.world.built == 2, 'begun once more without being loaded once more'
 
 
+OBJECTS = ['g:block', 'b:block', 'p:block', 'c1:column', 'c2:column', 'c3:column', 'c4:column']
+
+
+def counted_resets(b: Bench) -> list[ResetWorld.Request]:
+    """The requests to begin an episode in the world as it stands, as they come."""
+    carry_on, found = b.bridge.carry_on, list[ResetWorld.Request]()
+
+    def noted(request: ResetWorld.Request):
+        found.append(request)
+        return carry_on(request)
+    b.bridge.carry_on = noted
+    return found
+
+
 def test_a_goal_of_ones_own_is_reached_from_where_things_stand() -> None:
     """Nothing is built for it, objects are those of the world, and no fact about them is told."""
     with bench() as b:
@@ -327,6 +341,46 @@ def test_a_goal_of_ones_own_is_reached_from_where_things_stand() -> None:
         assert b.world.built == 1
         started = next(m for m in b.listener.messages if isinstance(m, msg.EpisodeEvent))
         assert not load_domain('blocksworld').parse_problem(started.problem_pddl, 'told').init
+
+
+@pytest.mark.parametrize('given', [
+    {}, {'domain': 'blocksworld', 'objects': OBJECTS}, {'objects': OBJECTS}])
+def test_one_reset_finds_the_objects_checks_the_goal_and_begins_the_episode(
+        given: dict[str, object]) -> None:
+    with bench() as b:
+        b.listener.give()
+        resets = counted_resets(b)
+        result = b.listener.run(RunEpisode.Goal(as_it_stands=True, goal='(on g b)',
+                                                method='ground', **given), 120.0)
+        assert (result.error_msg, result.stop_reason) == ('', 'plan_done')
+        assert len(resets) == 1
+
+
+def test_a_goal_about_other_objects_than_the_world_tells_is_handed_to_the_world() -> None:
+    with bench() as b:
+        b.listener.give()
+        resets = counted_resets(b)
+        result = b.listener.run(RunEpisode.Goal(
+            as_it_stands=True, goal='(on g b)', objects=[*OBJECTS, 'r:block']), 120.0)
+        assert 'there is no r in this world' in result.error_msg
+        assert [bool(request.domain) for request in resets] == [False, True]
+
+
+def test_the_world_is_made_ready_again_after_a_wait_for_another_node() -> None:
+    with bench(without=('grounder',)) as b:
+        b.listener.give()
+        resets = counted_resets(b)
+        results: list[RunEpisode.Result] = []
+        running = threading.Thread(target=lambda: results.append(b.listener.run(
+            RunEpisode.Goal(as_it_stands=True, goal='(on g b)', method='ground'), 120.0)))
+        running.start()
+        eventually(lambda: len(resets) == 1, 'the check of the goal')
+        grounder = FakeGrounder(b.world)
+        with spinning(grounder):
+            running.join(LIMIT_S)
+            assert not running.is_alive()
+        assert (results[0].error_msg, results[0].stop_reason) == ('', 'plan_done')
+        assert len(resets) == 2
 
 
 @pytest.mark.parametrize(('given', 'said'), [
