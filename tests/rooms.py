@@ -133,7 +133,8 @@ PACKAGES = {
          'control_msgs', 'controller_manager_msgs', 'diagnostic_msgs', 'rcl_interfaces',
          'rosgraph_msgs',
          'sensor_msgs', 'std_msgs', 'std_srvs',
-         'geometry_msgs', 'nav_msgs', 'tf2_msgs', 'trajectory_msgs', 'visualization_msgs',
+         'geometry_msgs', 'nav_msgs', 'tf2_msgs', 'trajectory_msgs', 'vision_msgs',
+         'visualization_msgs',
          'unique_identifier_msgs', 'rosidl_runtime_py', 'ament_index_python'),
     ),
     'sightplan_bench': (
