@@ -26,6 +26,7 @@ from sightplan_arm.geometry import distance, make_pose, rotation_from_rpy, rpy_f
 from sightplan_arm.hardware import Vector
 
 _MODELS = ('plumb_bob', 'rational_polynomial', '')
+_COVARIANCE = 'pose_covariance'
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,18 +228,33 @@ def _replace(path: Path, data: bytes) -> None:
         raise InputError(f'{path}: cannot be written: {error}') from error
 
 
-def pose_lines(pose: Vector, note: str = '') -> list[str]:
-    """The block ``pose:`` of a robot's file, not indented."""
+def pose_lines(pose: Vector, note: str = '', covariance: Vector | None = None) -> list[str]:
+    """The blocks ``pose:`` and ``pose_covariance:`` of a robot's file, not indented."""
     xyz, rpy = ([f'{value:.6f}' for value in values]
                 for values in (pose[:3, 3], np.degrees(rpy_from_rotation(pose[:3, :3]))))
     return [f'pose:{f"  # {note}" if note else ""}', f'  xyz: [{", ".join(xyz)}]',
-            f'  rpy_deg: [{", ".join(rpy)}]']
+            f'  rpy_deg: [{", ".join(rpy)}]',
+            *([] if covariance is None else _covariance_lines(covariance))]
 
 
-def write_camera_pose(path: Path, pose: Vector, note: str = '') -> None:
-    """Replace ``camera.pose`` in a robot's file; every other line stays as it is.
+def _covariance_lines(covariance: Vector | None) -> list[str]:
+    if covariance is None:
+        return [f'{_COVARIANCE}: null']
+    return [f'{_COVARIANCE}:',
+            *(f'  - [{", ".join(f"{value:.6e}" for value in row)}]' for row in covariance)]
 
-    The pose (4, 4) is of the optical frame in the table's frame; the note becomes a comment.
+
+def write_camera_pose(path: Path, pose: Vector, note: str = '',
+                      covariance: Vector | None = None) -> None:
+    """Replace ``camera.pose`` and its covariance in a robot's file.
+
+    Every other line stays as it is.
+
+    Args:
+        path: of the file.
+        pose: (4, 4) of the optical frame in the table's frame.
+        note: becomes a comment; '' for none.
+        covariance: (6, 6) of the pose; None: it is not known.
 
     Raises:
         InputError: the file has no such block that can be replaced, or cannot be written; it is
@@ -247,23 +263,38 @@ def write_camera_pose(path: Path, pose: Vector, note: str = '') -> None:
     before = read_yaml(path)
     text = path.read_text('utf-8')
     lines = text.splitlines()
-    start, end = _block(path, lines)
+    found = _block(lines, 'pose')
+    if found is None:
+        raise InputError(f'{path}: camera.pose: no block "camera:" with a line "pose:" in it; '
+                         'paste the block that is printed')
+    start, end = found
     indent = re.match(r' *', lines[start])[0]  # type: ignore[index]
     comments = [line for line in lines[start + 1:end] if line.lstrip().startswith('#')]
     block = [indent + line for line in pose_lines(pose, note)]
     lines[start:end] = [block[0], *comments, *block[1:]]
+    behind = start + len(comments) + len(block)
+    old = _block(lines, _COVARIANCE)
+    if old is not None or covariance is not None:
+        lines[slice(*(old or (behind, behind)))] = [
+            indent + line for line in _covariance_lines(covariance)]
     after = '\n'.join(lines) + ('\n' if text.endswith('\n') else '')
-    if not _differs_in_pose_only(before, after, pose):
+    if not _differs_in_pose_only(before, after, pose, covariance):
         raise InputError(f'{path}: camera.pose: cannot be replaced by itself; write it in lines '
                          'of its own, or paste the block that is printed')
     _replace(path, after.encode('utf-8'))
 
 
-def _differs_in_pose_only(before: dict[str, Any], after: str, pose: Vector) -> bool:
+def _differs_in_pose_only(before: dict[str, Any], after: str, pose: Vector,
+                          covariance: Vector | None) -> bool:
     try:
         written = load_yaml(after)
         found = written['camera'].pop('pose')
         before['camera'].pop('pose')
+        before['camera'].pop(_COVARIANCE, None)
+        kept = written['camera'].pop(_COVARIANCE, None)
+        if (kept is None) != (covariance is None) or (
+                covariance is not None and not np.allclose(kept, covariance, 1e-5, 0.0)):
+            return False
         rotation = rotation_from_rpy(np.radians(found['rpy_deg']))
         metres, turn = distance(make_pose(found['xyz'], rotation), pose)
     except (yaml.YAMLError, KeyError, TypeError, AttributeError):
@@ -271,8 +302,8 @@ def _differs_in_pose_only(before: dict[str, Any], after: str, pose: Vector) -> b
     return bool(written == before) and metres < 1e-5 and turn < 1e-6
 
 
-def _block(path: Path, lines: Sequence[str]) -> tuple[int, int]:
-    """First line of ``camera.pose`` and the one behind its last."""
+def _block(lines: Sequence[str], name: str) -> tuple[int, int] | None:
+    """First line of a field of ``camera``, and the one behind its last; None: it has none."""
     def depth(line: str) -> int:
         return len(line) - len(line.lstrip())
 
@@ -282,7 +313,7 @@ def _block(path: Path, lines: Sequence[str]) -> tuple[int, int]:
             continue
         if depth(line) == 0:
             inside = bool(re.match(r'camera\s*:\s*(#.*)?$', line))
-        elif inside and re.match(r'\s+pose\s*:', line):
+        elif inside and re.match(rf'\s+{name}\s*:', line):
             end = number + 1
             for after in range(number + 1, len(lines)):
                 if lines[after].strip() and depth(lines[after]) <= depth(line):
@@ -290,5 +321,4 @@ def _block(path: Path, lines: Sequence[str]) -> tuple[int, int]:
                 if lines[after].strip():
                     end = after + 1
             return number, end
-    raise InputError(f'{path}: camera.pose: no block "camera:" with a line "pose:" in it; paste '
-                     'the block that is printed')
+    return None

@@ -533,11 +533,11 @@ def calibrate(arguments: CalibrateArguments) -> Result:
     for warning in warnings:
         print(f'warning: {warning}')
     lines = pose_lines(found.pose, f'calibrated {date.today().isoformat()}: {used} points, '
-                       f'{found.reprojection_px:.2f} px')
+                       f'{found.reprojection_px:.2f} px', found.covariance)
     print('camera:\n' + '\n'.join(f'  {line}' for line in lines))
     write = arguments.write and (arguments.force or not warnings)
     if write:
-        write_camera_pose(robot.file, found.pose, lines[0].partition('# ')[2])
+        write_camera_pose(robot.file, found.pose, lines[0].partition('# ')[2], found.covariance)
         print(f'written to {robot.file}')
     elif arguments.write:
         print(f'not written to {robot.file}, because of the warnings: calibrate again, '

@@ -130,6 +130,17 @@ def _pose(given: _PoseFields) -> Vector:
     return make_pose(given.xyz, rotation_from_quaternion(given.quaternion_xyzw))
 
 
+def _covariance(given: list[list[float]]) -> Vector:
+    found = np.array(given, dtype=np.float64)
+    scale = np.sqrt(np.abs(np.outer(np.diag(found), np.diag(found))))
+    if (np.diag(found) <= 0.0).any() or (np.abs(found - found.T) > 1e-4 * scale).any():
+        raise ValueError('is not a covariance: 6 rows of 6 numbers, the same above and below the '
+                         'diagonal, and positive on it')
+    if np.linalg.eigvalsh(found / scale).min() < -1e-4:
+        raise ValueError('is not a covariance: it has a negative eigenvalue; were digits lost?')
+    return (found + found.T) / 2
+
+
 def _points(given: dict[str, list[tuple[float, float, float]]]) -> tuple[Point, ...]:
     return tuple(Point(frame, point) for frame, points in given.items() for point in points)
 
@@ -159,6 +170,9 @@ class _PoseFields:
 
 
 Pose = Annotated[Vector, _ReadAs(_PoseFields, _pose)]
+Covariance = Annotated[Vector, _ReadAs(Annotated[list[Annotated[
+    list[Number], Field(min_length=6, max_length=6)]], Field(min_length=6, max_length=6)],
+    _covariance)]
 
 
 # --- what a robot's file holds ------------------------------------------------------------------
@@ -277,6 +291,8 @@ class CameraConfig:
         image, info, depth: topics of its driver.
         pose: (4, 4) of the optical frame (REP 103: x right, y down, z forward) in the table's
             frame.
+        pose_covariance: (6, 6) of the pose: position [m] and turn about the table's axes [rad], as
+            ``sightplan arm calibrate`` writes it; None: it is not known.
         depth_scale_m: metres per unit of a 16UC1 depth image, 0.05 to 5 mm: with less it would
             end before a table does, with more it would not show what stands on one.
     """
@@ -287,6 +303,7 @@ class CameraConfig:
     depth: Topic
     pose: Pose
     depth_scale_m: Annotated[Number, _between(5e-5, 0.005)] = 0.001
+    pose_covariance: Covariance | None = None
 
 
 @dataclass(frozen=True, eq=False)

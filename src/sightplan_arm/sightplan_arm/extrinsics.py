@@ -18,6 +18,7 @@ from scipy.optimize import minimize_scalar
 
 from sightplan.model import InputError, SightplanError
 from sightplan_arm.camera_files import checked_camera
+from sightplan_arm.camera_pose import slope_at
 from sightplan_arm.geometry import (
     distance,
     inverse,
@@ -84,7 +85,7 @@ class Extrinsics:
         """(N, 3) standard deviation of where things at these places (N, 3) are seen [m]."""
         found = []
         for point in np.atleast_2d(np.asarray(points_m, dtype=np.float64)):
-            slope = np.hstack([np.eye(3), -_cross(point - self.pose[:3, 3])])
+            slope = slope_at(point - self.pose[:3, 3])
             found.append(np.sqrt(np.diag(slope @ self.covariance @ slope.T)))
         return np.array(found)
 
@@ -296,10 +297,6 @@ def _covariance(points: Vector, pose: Vector, error: float, k: Vector, d: Vector
         columns.append((shown[0] - shown[1]) / 2e-5)
     slope = np.stack(columns, axis=1)
     return np.asarray(np.linalg.inv(slope.T @ slope) * noise**2)
-
-
-def _cross(v: Vector) -> Vector:
-    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
 
 
 # --- a board ----------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from sightplan_arm.camera_files import (
     write_png,
 )
 from sightplan_arm.config import load_robot
-from sightplan_arm.extrinsics import Board
+from sightplan_arm.extrinsics import Board, solve_extrinsics
 from sightplan_arm.geometry import (
     distance,
     inverse,
@@ -314,9 +314,38 @@ def test_touched_points_give_the_pose_and_it_is_written(files, tmp_path, capsys)
     assert 'left out, contradicts the rest' in out
     assert 'points.6' in out
     assert off(load_robot(str(robot)).camera.pose) < (0.5, 0.05)
-    changed = [a for a, b in zip(before.splitlines(), robot.read_text().splitlines(), strict=True)
-               if a != b]
-    assert len(changed) == 3  # pose, xyz and rpy_deg; every comment is as it was
+    after = robot.read_text()
+    gone = set(before.splitlines()) - set(after.splitlines())
+    assert len(gone) == 3, 'xyz, rpy_deg and that no covariance is known; comments stay'
+    assert len(after.splitlines()) == len(before.splitlines()) + 6
+    found = solve_extrinsics(places, pixels, MATRIX, np.zeros(5))
+    written = load_robot(str(robot)).camera.pose_covariance
+    np.testing.assert_allclose(written, found.covariance, rtol=0.01)
+    call(capsys, 'calibrate', '--robot', robot, '--camera-info', info, '--points', file, '--write')
+    assert robot.read_text() == after
+
+
+def test_a_covariance_of_another_pose_does_not_stay(tmp_path):
+    file = tmp_path / 'r.yaml'
+    file.write_text('camera:\n  pose: {xyz: [0, 0, 0], rpy_deg: [0, 0, 0]}\n  info: x\n')
+    write_camera_pose(file, POSE, 'one')
+    assert yaml.safe_load(file.read_text())['camera'].keys() == {'pose', 'info'}
+    write_camera_pose(file, POSE, 'two', 1e-6 * np.eye(6))
+    assert yaml.safe_load(file.read_text())['camera']['pose_covariance'] == (
+        1e-6 * np.eye(6)).tolist()
+    file.write_text(file.read_text().replace('  pose_cov', '  # of the pose\n  pose_cov'))
+    write_camera_pose(file, POSE, 'three')
+    assert file.read_text().endswith('\n  # of the pose\n  pose_covariance: null\n  info: x\n')
+
+
+@pytest.mark.parametrize('covariance', [
+    np.eye(6)[:5], np.eye(5), -np.eye(6), np.zeros((6, 6)),
+    np.eye(6) + np.eye(6, k=1), np.eye(6) + 2 * np.eye(6, k=1) + 2 * np.eye(6, k=-1)])
+def test_what_is_no_covariance_is_refused(files, covariance):
+    robot, _ = files
+    change(robot, 'pose_covariance: null', f'pose_covariance: {covariance.tolist()}')
+    with pytest.raises(InputError, match='camera.pose_covariance'):
+        load_robot(str(robot))
 
 
 def test_touched_corners_say_where_the_board_is(files, tmp_path, capsys):

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Point
+from numpy.typing import NDArray
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from sensor_msgs.msg import JointState as JointStateMsg
@@ -38,6 +39,7 @@ from sightplan.model import (
 from sightplan.model.option_pairs import parse_options
 from sightplan.model.region import LEAST_TO_ACT
 from sightplan.records import messages
+from sightplan_arm.camera_pose import CameraPose
 from sightplan_arm.config import ROBOT_HASH, load_robot
 from sightplan_arm.gate import Gate, GateSettings, GateState, GateStatus, PlannedMotion
 from sightplan_arm.geometry import inverse
@@ -216,7 +218,8 @@ class ArmSide:
                wait_for_hardware: Callable[[], None] | None = None,
                unreachable: Callable[[], str] | None = None,
                pace: Pace | None = None,
-               camera_frame: str = CALIBRATED) -> tuple[Gate, Skills]:
+               camera_frame: str = CALIBRATED,
+               camera_covariance: NDArray[np.float64] | None = None) -> tuple[Gate, Skills]:
         """Set the arm that is moved, and begin to watch its guarantees.
 
         Args:
@@ -230,6 +233,7 @@ class ArmSide:
             pace: in whose simulated time heartbeats and other ages are counted, and which is told
                 of heartbeats; None: in the wall's.
             camera_frame: optical frame that is published at the pose that the robot's file has.
+            camera_covariance: (6, 6) of that pose; None: as the robot's file has it.
 
         Raises:
             InputError: no skills for this domain are installed, or a setting is wrong.
@@ -248,7 +252,7 @@ class ArmSide:
         gate.on_status(self._show_status)
         gate.on_plan(self._show_plan)
         self._marker_pub.publish(MarkerArray(markers=[self._box()]))
-        self._show_frames(camera_frame)
+        self._show_frames(camera_frame, camera_covariance)
         if latch is not None:
             latch.restore(gate)
         self._gate, self._latch = gate, latch
@@ -463,7 +467,8 @@ class ArmSide:
 
     # Inside.
 
-    def _show_frames(self, camera_frame: str) -> None:
+    def _show_frames(self, camera_frame: str,
+                     camera_covariance: NDArray[np.float64] | None) -> None:
         """Publish where table and camera are by the robot's file, and a simulated arm's URDF.
 
         Links and URDF of a real arm are left to its drivers, and frames of simulated hardware to
@@ -472,6 +477,9 @@ class ArmSide:
         robot, frames = self.robot, self._node.frames
         if self._described_pub is not None:
             self._described_pub.publish(String(data=robot.urdf.read_text('utf-8')))
+        frames.show_camera(0, TABLE, CameraPose(
+            robot.camera.pose, robot.camera.pose_covariance if camera_covariance is None
+            else camera_covariance))
         if self._hardware == names.SIMULATED:
             return
         fixed = {TABLE: (robot.base_frame, robot.table.pose),

@@ -445,6 +445,17 @@ class BackendNode(LifecycleNode):
             response.replies = query_messages.write_replies(error.partial)
             raise
         response.replies = query_messages.write_replies(replies)
+        self.replied(seen, queries, replies)
+
+    def replied(self, seen: Sequence[Observation], queries: Sequence[Query[Any]],
+                replies: Sequence[Reply]) -> None:
+        """Note replies to a request of ``~/ask``, in the worker's thread.
+
+        Args:
+            seen: observations of the request.
+            queries: about them.
+            replies: one per query.
+        """
 
     def _answer(self, work: Work, request: Any, response: Any, limit_s: float) -> None:
         backend, user = self._backend, self._user

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import queue
+import threading
+from collections import deque
 from typing import Any
 
+from geometry_msgs.msg import PoseWithCovarianceStamped
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo
 
+from sightplan.records import messages
+from sightplan_arm.camera_pose import CameraPose
 from sightplan_belief.pointing.depth_pieces import Camera
 from sightplan_nodes import names, qos
 from sightplan_nodes.calls import run_in_executor
+from sightplan_nodes.failures import dropping
+from sightplan_nodes.frames import camera_from_msg
 
 _INFO_WAIT_S = 1.0
 """Limit for the next calibration, which comes as often as pictures [s]."""
@@ -73,3 +80,28 @@ class Intrinsics:
                 # ROS counts from the middle of the top left pixel.
                 self._known[size] = (info.k[0], info.k[4], info.k[2] + 0.5, info.k[5] + 0.5)
         return self._known.get(size)
+
+
+class CameraPoses:
+    """The last poses of the camera, by the times from which on they hold."""
+
+    def __init__(self, node: Node) -> None:
+        """Subscribe; what comes is kept by the thread that spins the node."""
+        self._kept: deque[tuple[int, str, CameraPose]] = deque(maxlen=qos.POSES.depth)
+        self._lock = threading.Lock()
+        node.create_subscription(
+            PoseWithCovarianceStamped, names.CAMERA_POSE,
+            dropping(node, names.CAMERA_POSE, self._take), qos.POSES,
+            callback_group=ReentrantCallbackGroup())
+
+    def _take(self, message: PoseWithCovarianceStamped) -> None:
+        pose = camera_from_msg(message)
+        with self._lock:
+            self._kept.append((messages.time_from_msg(message.header.stamp),
+                               message.header.frame_id, pose))
+
+    def at(self, stamp_ns: int) -> tuple[str, CameraPose] | None:
+        """The fixed frame and the camera's pose in it at a time [ns]; None: it is not known."""
+        with self._lock:
+            return next(((frame, pose) for since_ns, frame, pose in reversed(self._kept)
+                         if since_ns <= stamp_ns), None)

@@ -1,7 +1,7 @@
-"""Frames of a world's camera, table and arm for tf2: ``/tf``, ``/tf_static``.
+"""Frames of a world's camera, table and arm: ``/tf``, ``/tf_static`` and ``camera/pose``.
 
 Axes are those of REP 103 (optical frames: x right, y down, z forward). ``world`` has z up. Where
-tf2_msgs is not installed nothing is published.
+tf2_msgs is not installed nothing is published on ``/tf`` and ``/tf_static``.
 """
 
 from __future__ import annotations
@@ -13,18 +13,37 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Quaternion, Transform, TransformStamped, Vector3
+from geometry_msgs.msg import (
+    Point,
+    Pose,
+    PoseWithCovariance,
+    PoseWithCovarianceStamped,
+    Quaternion,
+    Transform,
+    TransformStamped,
+    Vector3,
+)
 from numpy.typing import NDArray
 from rclpy.node import Node
 
-from sightplan.model import param
-from sightplan_arm.geometry import quaternion_from_rotation
+from sightplan.model import InputError, param
+from sightplan_arm.camera_pose import CameraPose
+from sightplan_arm.geometry import (
+    make_pose,
+    quaternion_from_rotation,
+    rotation_from_quaternion,
+)
 from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.parameters import declare_settings
 
 WORLD, TABLE, CALIBRATED = 'world', 'table', 'calibrated_camera_optical_frame'
 """The fixed frame of a simulation; the robot file's table; a real camera by the robot's file."""
+
+
+EXACT = np.diag([1e-12] * 6)
+"""(6, 6) covariance of a pose that a simulation knows: a micrometre and a microradian. Zeros would
+say that the covariance is unknown, as those of sensor_msgs/Imu do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +64,8 @@ class Frames:
         self._prefix = prefix_of(node.get_namespace()) if given == names.AUTO else given
         self._node, self._lock = node, threading.Lock()
         self._fixed: dict[str, TransformStamped] = {}
+        self._camera_pub = node.create_publisher(PoseWithCovarianceStamped, names.CAMERA_POSE,
+                                                 qos.LATCHED)
         try:
             self._type: Any = importlib.import_module('tf2_msgs.msg').TFMessage
         except ImportError:
@@ -80,6 +101,19 @@ class Frames:
         if self.heard:
             self._moving_pub.publish(self._type(transforms=self._messages(stamp_ns, poses)))
 
+    def show_camera(self, stamp_ns: int, frame: str, camera: CameraPose) -> None:
+        """Publish the camera's pose with its covariance, which holds until the next one.
+
+        Args:
+            stamp_ns: time from which on it holds [ns].
+            frame: fixed frame of the pose.
+            camera: the pose.
+        """
+        self._camera_pub.publish(PoseWithCovarianceStamped(
+            header=MESSAGES.header(stamp_ns, self.named(frame)),
+            pose=PoseWithCovariance(pose=pose_to_msg(camera.pose), covariance=(
+                np.zeros(36) if camera.covariance is None else camera.covariance.ravel()))))
+
     def _messages(self, stamp_ns: int,
                   poses: Mapping[str, tuple[str, NDArray[np.float64]]]) -> list[TransformStamped]:
         return [TransformStamped(
@@ -93,6 +127,30 @@ def prefix_of(namespace: str) -> str:
     if spaces[-1] == names.HARDWARE:
         spaces.pop()
     return ''.join(f'{space}/' for space in spaces if space)
+
+
+def pose_to_msg(pose: NDArray[np.float64]) -> Pose:
+    """A (4, 4) pose as a message."""
+    x, y, z = map(float, pose[:3, 3])
+    qx, qy, qz, qw = map(float, quaternion_from_rotation(pose[:3, :3]))
+    return Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
+
+
+def camera_from_msg(message: PoseWithCovarianceStamped) -> CameraPose:
+    """The camera's pose that a message of ``camera/pose`` has.
+
+    Raises:
+        InputError: it is no pose.
+    """
+    at, turned = message.pose.pose.position, message.pose.pose.orientation
+    numbers = np.array([at.x, at.y, at.z, turned.x, turned.y, turned.z, turned.w])
+    covariance = np.asarray(message.pose.covariance, dtype=np.float64).reshape(6, 6)
+    if not np.isfinite(numbers).all() or not np.linalg.norm(numbers[3:]) > 0.0:
+        raise InputError(f'{names.CAMERA_POSE}: position and orientation must be finite numbers, '
+                         'and the orientation a quaternion that is not zero')
+    known = bool(np.isfinite(covariance).all() and (np.diag(covariance) > 0.0).all())
+    return CameraPose(make_pose(numbers[:3], rotation_from_quaternion(numbers[3:])),
+                      covariance if known else None)
 
 
 def _transform(pose: NDArray[np.float64]) -> Transform:

@@ -17,7 +17,7 @@ from sightplan.agent import answers_only_samples
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.model import Answer, Observation, SightplanError, param
 from sightplan.model.pointer_settings import PointerSettings
-from sightplan.model.query import Deadline, Model, can_ask
+from sightplan.model.query import Deadline, Model, Query, Reply, can_ask
 from sightplan.queries import Detect, yes_no_queries
 from sightplan.queries import Locate as LocateQuery
 from sightplan.records import messages
@@ -28,6 +28,13 @@ from sightplan_nodes.backend_node import BackendNode, BackendSettings, Work
 from sightplan_nodes.camera_topics import Intrinsics
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.depth import DepthImages
+from sightplan_nodes.detections import (
+    Detections,
+    Thing,
+    things_of_found,
+    things_of_instances,
+    things_of_reply,
+)
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
 from sightplan_nodes.stamped_images import next_picture
@@ -68,6 +75,10 @@ class GrounderNode(BackendNode):
     ``camera/depth/image_raw``, by its stamp, and its calibration from ``camera/camera_info``,
     where they are published.
 
+    What was found last in a picture of the camera is on the latched topics ``~/detections``
+    (Detection2DArray of vision_msgs) and, where its depth is known, ``~/detections_3d``
+    (Detection3DArray).
+
     Parameters: see GrounderSettings, and LocateSettings with the prefix ``locate.``. For the rest
     see BackendNode.
     """
@@ -79,6 +90,7 @@ class GrounderNode(BackendNode):
         self._locate_settings = declare_settings(self, LocateSettings, 'locate.')
         self._locator: BackendLocator | None = None
         self._intrinsics = Intrinsics(self)
+        self._detections = Detections(self)
 
     def check_backend(self, name: str) -> None:
         """Accept every backend; contract in the base class."""
@@ -150,12 +162,13 @@ class GrounderNode(BackendNode):
                                                       or usual.prior_present))
         depth_m = self._aligned(seen)
         height, width = seen.image.shape[:2]
+        camera = None if depth_m is None else self._intrinsics.of(width, height)
         left_s = (1 - _RESERVE) * limit_s - (time.monotonic() - started)
         found = asked.locate(
-            seen.image, targets, settings, depth_m=depth_m,
-            camera=None if depth_m is None else self._intrinsics.of(width, height),
+            seen.image, targets, settings, depth_m=depth_m, camera=camera,
             start=tuple(request.start) or None, timeout_s=left_s)
         query_messages.fill_found(response, found)
+        self._detections.publish(seen, things_of_found(found), depth_m, camera)
         response.header = MESSAGES.header(seen.stamp_ns, seen.frame_id)
         response.model, response.image_id = messages.text(asked.model), seen.image_id
         response.seconds = time.monotonic() - started
@@ -168,14 +181,41 @@ class GrounderNode(BackendNode):
         looks, tries = max(1, request.looks), max(1, request.tries)
         requests = looks + (tries if request.instruction else 0)
         left_s = (1 - _RESERVE) * limit_s - (time.monotonic() - started)
-        found = user.tell_apart(dataclasses.replace(seen, depth_m=self._aligned(seen)), looks,
+        depth_m = self._aligned(seen)
+        found = user.tell_apart(dataclasses.replace(seen, depth_m=depth_m), looks,
                                 max(left_s, 0.0) / requests, request.instruction, tries)
+        if found.instances or not (found.cannot_tell or found.unread):
+            self._show_things(seen, things_of_instances(found.instances), depth_m)
         response.instances = [MESSAGES.instance_to_msg(one) for one in found.instances]
         response.goal, response.unread = messages.text(found.goal), messages.text(found.unread)
         response.cannot_tell = messages.text(found.cannot_tell)
         response.header = MESSAGES.header(seen.stamp_ns, seen.frame_id)
         response.model, response.image_id = messages.text(user.model), seen.image_id
         response.seconds = time.monotonic() - started
+
+    def replied(self, seen: Sequence[Observation], queries: Sequence[Query[Any]],
+                replies: Sequence[Reply]) -> None:
+        """Publish what the replies found in pictures; contract in the base class."""
+        for picture in seen:
+            told: list[Thing] = []
+            depth_m, known = None, False
+            for query, reply in zip(queries, replies, strict=True):
+                if not query.pictures or query.picture_ids[0] != picture.image_id:
+                    continue
+                things = things_of_reply(query, reply)
+                if things is not None:
+                    told, known = [*told, *things], True
+                    depth_m = getattr(query, 'depth_m', None)
+            if known:
+                self._show_things(picture, told, depth_m)
+
+    def _show_things(self, seen: Observation, things: Sequence[Thing],
+                     depth_m: NDArray[np.float32] | None) -> None:
+        """Publish what was found in a picture."""
+        camera = None
+        if depth_m is not None and things:
+            camera = self._intrinsics.of(depth_m.shape[1], depth_m.shape[0])
+        self._detections.publish(seen, things, depth_m, camera)
 
     def _picture(self, request: Locate.Request | TellApart.Request,
                  limit_s: float) -> Observation:

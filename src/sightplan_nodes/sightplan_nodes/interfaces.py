@@ -85,7 +85,7 @@ def _world(node: str) -> dict[tuple[Verb, str], str]:
     return (_KEPT | _all(Verb.PUBLISH, names.TF, names.TF_STATIC,
                          when='where tf2_msgs is installed')
             | _all(Verb.PUBLISH, names.CAMERA_IMAGE, names.CAMERA_LABELLED, names.CAMERA_INFO,
-                   names.CAMERA_DEPTH)
+                   names.CAMERA_DEPTH, names.CAMERA_POSE)
             | _all(Verb.REPLY, names.load_problem(node), names.reset(node), names.get_view(node))
             | _all(Verb.EXECUTE, names.EXECUTE_SKILL))
 
@@ -202,8 +202,11 @@ def _truth(parameters: Values) -> tuple[str, ...]:
 
 
 def _grounder(parameters: Values, values: Values) -> Interface:
-    return _backend(parameters, '~/ground', '~/locate', '~/tell_apart') | _all(
-        Verb.SUBSCRIBE, names.CAMERA_INFO, when='while a place is looked for') | _SEES
+    return (_backend(parameters, '~/ground', '~/locate', '~/tell_apart') | _SEES
+            | _all(Verb.SUBSCRIBE, names.CAMERA_INFO, when='while a place is looked for')
+            | _all(Verb.SUBSCRIBE, names.CAMERA_POSE)
+            | _all(Verb.PUBLISH, names.DETECTIONS, names.DETECTIONS_3D,
+                   when='where vision_msgs is installed'))
 
 
 def _vlm_planner(parameters: Values, values: Values) -> Interface:

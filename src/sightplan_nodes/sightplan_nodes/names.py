@@ -24,6 +24,8 @@ from sightplan.records.topics import METRICS_RECORDER as METRICS_RECORDER
 from sightplan.records.topics import TRUTH as TRUTH
 
 CAMERA_DEPTH = 'camera/depth/image_raw'
+CAMERA_POSE = 'camera/pose'
+"""Pose of the camera in a fixed frame, with its covariance (PoseWithCovarianceStamped)."""
 CLOCK = '/clock'
 TF, TF_STATIC, ROBOT_DESCRIPTION = '/tf', '/tf_static', 'robot_description'
 
@@ -52,6 +54,8 @@ GROUND = f'{GROUNDER}/ground'
 ASK = f'{GROUNDER}/ask'
 LOCATE = f'{GROUNDER}/locate'
 TELL_APART = f'{GROUNDER}/tell_apart'
+DETECTIONS, DETECTIONS_3D = f'{GROUNDER}/detections', f'{GROUNDER}/detections_3d'
+"""What the grounder's model found last in a picture of the camera, as messages of vision_msgs."""
 PLAN = f'{SYMBOLIC_PLANNER}/plan'
 COMPARE_PATHS = f'{PATH_CRITIC}/compare_paths'
 PROPOSE_PLAN = f'{VLM_PLANNER}/plan'

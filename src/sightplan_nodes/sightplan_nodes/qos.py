@@ -27,6 +27,12 @@ LATCHED = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """For subscribers that want the last value only, whenever they join (belief, plan)."""
 
+POSES = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=60,
+    reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+"""Subscriptions to a camera's latched poses. Deep as SENSOR, because a picture is asked about a
+while after it was taken, when the camera may have moved on."""
+
 CLOCK = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1,
     reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)

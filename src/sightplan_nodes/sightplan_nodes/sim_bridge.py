@@ -39,6 +39,7 @@ from sightplan.model import (
 from sightplan.model.option_pairs import parse_options
 from sightplan.model.ports import (
     CalibratedWorld,
+    CameraUncertainty,
     ContinuedWorld,
     PosedWorld,
     PracticeTable,
@@ -49,6 +50,7 @@ from sightplan.model.ports import (
 from sightplan.model.query import close
 from sightplan.records import messages
 from sightplan.runs import make_world
+from sightplan_arm.camera_pose import CameraPose
 from sightplan_arm.gate import GateSettings
 from sightplan_arm.pace import Pace
 from sightplan_nodes import conversions, names, qos
@@ -56,7 +58,7 @@ from sightplan_nodes.arm_side import ArmSettings, ArmSide
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import BY_CODE, error_text, fill_error, guarded
-from sightplan_nodes.frames import WORLD
+from sightplan_nodes.frames import EXACT, WORLD
 from sightplan_nodes.memory import FreedMemory
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.simulated_hardware import SimulatedHardware
@@ -401,6 +403,8 @@ class SimBridge(WorldNode):
             None if seen.depth_m is None
             else conversions.depth_to_msg(seen.depth_m, stamp_ns, frame_id),
             None if hangs is None else {own_frame: (WORLD, hangs)})
+        if hangs is not None:
+            self.frames.show_camera(stamp_ns, WORLD, CameraPose(hangs, EXACT))
         self._publish(stamp_ns)
         return stamp_ns
 
@@ -470,7 +474,9 @@ class SimBridge(WorldNode):
         pace = Pace(world.arm.now_s) if self._settings.lockstep else None
         world.gate, world.skills = self._side.attach(
             domain, world.arm, world.camera, world.camera.image_age_s, pace=pace,
-            camera_frame=world.camera_info().frame_id)
+            camera_frame=world.camera_info().frame_id,
+            camera_covariance=(world.camera_covariance() + EXACT
+                               if isinstance(world, CameraUncertainty) else None))
         if pace is not None:
             world.arm.until_s = pace.until_s
         with self._attaching:

@@ -170,6 +170,14 @@ class PosedWorld(Protocol):
 
 
 @runtime_checkable
+class CameraUncertainty(Protocol):
+    """A world with a robot whose file has the pose of the camera, but not exactly."""
+
+    def camera_covariance(self) -> NDArray[np.float64]:
+        """Return the (6, 6) covariance of that pose: position [m] and turn [rad]."""
+
+
+@runtime_checkable
 class LabellingWorld(Protocol):
     """A world that may draw labels into its pictures; one without this port never does."""
 

@@ -14,6 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sightplan.domains.episodic_world import (
     START_NS,
     Episode,
@@ -127,6 +130,17 @@ class ArmedWorld(EpisodicWorld[E]):
         for spec in specs:
             if misfit := _injected(spec) or self._misfit(spec):
                 raise InputError(misfit)
+
+    def camera_covariance(self) -> NDArray[np.float64]:
+        """(6, 6) covariance of the camera's pose in the robot's file; see ``CameraUncertainty``.
+
+        The camera is off from it by the distance and the angle that the settings have, in
+        directions that are drawn.
+        """
+        settings = self.arm.settings
+        off_m = settings.calibration_error_mm * 1e-3
+        off_rad = math.radians(settings.calibration_error_deg)
+        return np.diag([off_m**2 / 3] * 3 + [off_rad**2 / 3] * 3)
 
     # --- what derived worlds say --------------------------------------------------------------
 
