@@ -59,9 +59,9 @@ def contents(archive: Path) -> Iterator[bytes]:
                     yield path.read_bytes()
     elif '.tar.' in name:
         with tarfile.open(archive) as opened:
-            for member in opened:
-                if member.isfile() and member.name.lower().endswith(_SUFFIXES):
-                    file = opened.extractfile(member)
+            for part in opened:
+                if part.isfile() and part.name.lower().endswith(_SUFFIXES):
+                    file = opened.extractfile(part)
                     assert file is not None
                     yield file.read()
 
@@ -75,7 +75,7 @@ def collect(archives: Path, out: Path) -> list[dict[str, Any]]:
             row = wanted.pop(hashlib.sha256(data).hexdigest(), None)
             if row is None:
                 continue
-            image = Image.open(io.BytesIO(data))
+            image: Image.Image = Image.open(io.BytesIO(data))
             image = (image.convert('RGBA') if image.mode in ('P', 'LA') else image).convert('RGB')
             image.thumbnail((LARGEST_PX, LARGEST_PX))
             path = Path('packages') / f'{row["sha256"][:12]}.png'

@@ -122,7 +122,8 @@ def plots(count: int, seed: int) -> Iterator[Bytes]:
         elif number % 6 == 1:
             axes.bar(range(9), rng.random(9), color=rng.random((9, 3)))
         elif number % 6 == 2:
-            axes.scatter(*rng.normal(size=(2, 150)), c=rng.random(150), s=rng.random(150) * 200)
+            across, down = rng.normal(size=(2, 150))
+            axes.scatter(across, down, c=rng.random(150), s=rng.random(150) * 200)
         elif number % 6 == 3:
             axes.imshow(rng.random((12, 16)), cmap=str(rng.choice(['viridis', 'jet', 'gray'])))
         elif number % 6 == 4:
@@ -335,12 +336,12 @@ def textures(count: int, seed: int) -> Iterator[Bytes]:
             near = np.stack([np.hypot(across - x, down - y) for x, y in points]).argmin(0)
             values = near * 0.618 % 1
         elif number % 4 == 2:
-            cells = (rng.random((90, 120)) < 0.4).astype(int)
+            cells = np.asarray(rng.random((90, 120)) < 0.4, int)
             for _ in range(12):
-                cells = (sum(np.roll(cells, (i, j), (0, 1)) for i in (-1, 0, 1)
-                             for j in (-1, 0, 1)) >= 5).astype(int)
-            values = cv2.resize(cells.astype(np.float32), (width, height),
-                                interpolation=cv2.INTER_NEAREST)
+                cells = np.asarray(sum(np.roll(cells, (i, j), (0, 1)) for i in (-1, 0, 1)
+                                       for j in (-1, 0, 1)) >= 5, int)
+            values = np.asarray(cv2.resize(cells.astype(np.float32), (width, height),
+                                           interpolation=cv2.INTER_NEAREST), float)
         else:
             bend = 3 * np.sin(down / 60 * rng.uniform(0.2, 2))
             values = (np.sin(across / 60 * rng.uniform(0.5, 4) + bend) + 1) / 2

@@ -27,7 +27,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from grounded_plan_study import (
     BOX_IOU,
@@ -48,6 +48,7 @@ from sightplan.model import (
     Action,
     EpisodeSpec,
     Form,
+    MaskSource,
     Problem,
     SightplanError,
     Target,
@@ -122,7 +123,7 @@ def ours(world: TabletopWorld, spec: EpisodeSpec, hit: float,
     """The method in the episode loop; returns how it ended."""
     policy = make_policy('grounded_plan', {
         'looks': LOOKS, 'looks_again': LOOKS_AGAIN, 'accept': 0.0, 'located': 0.0}, world)
-    grounder = BackendGrounder(Backend(_settings(hit), world))
+    grounder = BackendGrounder(Backend(_settings(hit), cast(MaskSource, world)))  # it detects only
     ended = run_episode(spec, policy, world, grounder, planner, _Silent(),
                         load_domain('tabletop'))
     return f'{ended.reason}: {ended.message}'

@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 from matplotlib.collections import PolyCollection
@@ -26,6 +27,7 @@ from sightplan import cli
 from sightplan.agent import make_policy, run_episode
 from sightplan.domains import Domain, load_domain
 from sightplan.model import EpisodeSpec, InputError
+from sightplan.model.query import Model
 from sightplan.runs import RunSettings, make_planner
 from sightplan_report.picture import save_png
 from sightplan_report.plots import COLOURS, INK, LINES
@@ -132,13 +134,16 @@ def household(file: Path) -> None:
 def drives(spec: EpisodeSpec, domain: Domain, vector: str | None,
            ) -> tuple[list[ObstacleMap], tuple[Drive, ...]]:
     """The drives of one episode, and the floor as it was after each."""
-    options = {'pictures': 'none', 'paths': 'planned'}
+    options: dict[str, Any] = {'pictures': 'none', 'paths': 'planned'}
+    if vector is not None:
+        options['path_vector'] = vector
     floors: list[ObstacleMap] = []
-    with make_world(**options, **({} if vector is None else {'path_vector': vector})) as world:
+    with make_world(**options) as world:
         def note(event: object) -> None:
             while len(floors) < len(world.drives):
                 floors.append(world.floor_map())
-        run_episode(spec, make_policy('oracle', {}, world), world, None,
+        run_episode(spec, make_policy('oracle', {}, world), world,
+                    cast(Model, None),  # the oracle asks nobody
                     make_planner(RunSettings(domain=domain.name, method='oracle')),
                     SimpleNamespace(record=note), domain)
         return floors, world.drives

@@ -103,7 +103,7 @@ def make_tables(entries: Sequence[Entry]) -> dict[str, str]:
     """Tables of what was run, by name."""
     critics, own = ([entry for entry in entries if entry.settings['backend'] == backend]
                     for backend in ('noisy_critic', 'embedded'))
-    made = {}
+    made: dict[str, str] = {}
     if critics:
         made |= {'origin': _origin(critics), 'bias': _bias(critics)}
     if own:
@@ -276,8 +276,8 @@ def labels() -> str:
     def labelled(measured: Callable[[PathPair], Sequence[Descriptors]], strict: bool = False,
                  ) -> list[int | None]:
         values = {pair: measured(pair) for pair in pairs}
-        return [label_pair(*values[one.pair], vector[one.scenario], strict=strict).choice
-                for one in chosen]
+        return [label_pair(values[one.pair][0], values[one.pair][1], vector[one.scenario],
+                           strict=strict).choice for one in chosen]
     was = labelled(lambda pair: pair.values)
     others = {
         'the border is an obstacle': labelled(lambda pair: describe_all(
@@ -355,7 +355,7 @@ def sentences(count: int) -> tuple[str, str]:
                     answers[signs] = ask_one(eyes, Choose(pictures, ('Path 1', 'Path 2'),
                                                           properties=signs)).chosen
                 values, maps = right.setdefault((way, view), ([], []))
-                values.append(float(answers[signs] == better - 1))
+                values.append(float(better is not None and answers[signs] == better - 1))
                 maps.append(pair.map.name)
     rows = [f'| what decides | wording | {" | ".join(VIEWS)} |', '|---' * 4 + '|']
     for way in ways:

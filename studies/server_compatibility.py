@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from sightplan.model import BARE, Atom, DeadlineError, Observation, Question, SightplanError
-from sightplan.model.query import ask_all, ask_one
+from sightplan.model.query import ask_all, ask_one, close
 from sightplan.queries import Generate, YesNo, yes_no_queries
 from sightplan.vlm.api import make_backend
 from study_document import DATA, DOCS, rewrite, store
@@ -76,7 +76,7 @@ class Trial:
         try:
             yield made
         finally:
-            made.close()
+            close(made)
 
     def _answers(self) -> str:
         with self._backend() as backend:
@@ -137,9 +137,10 @@ class Trial:
 
     def _raw(self, *before: dict[str, Any], content: Any = 'Well?',
              **fields: Any) -> tuple[int, Any]:
-        return self._server.post('/v1/chat/completions', {
+        found: tuple[int, Any] = self._server.post('/v1/chat/completions', {
             'model': self._model, 'messages': [*before, {'role': 'user', 'content': content}],
             'max_tokens': 2, 'temperature': 0, **fields})
+        return found
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -192,7 +193,7 @@ def _gateways(folder: Path, files: Any) -> Iterator[tuple[str, str, Any, str]]:
     version = subprocess.run([Path(program).with_name('python'), '-c', _VERSION],
                              capture_output=True, text=True, check=True).stdout.strip()
 
-    class Gateway(RealServer):
+    class Gateway(RealServer):  # type: ignore[misc]  # of the tests, unchecked
         def start(self) -> RealServer:
             behind.start()
             return super().start()
@@ -239,7 +240,7 @@ def _rate(url: str, concurrency: int, cache: bool, text: str) -> float:
         ask_all(backend, asked[:1])
         return len(asked) / _seconds(lambda: ask_all(backend, asked))
     finally:
-        backend.close()
+        close(backend)
 
 
 def features_table() -> str:

@@ -11,7 +11,7 @@ import argparse
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -295,7 +295,7 @@ def main() -> None:
     methods, contexts, works = house.method_registries(), house.contexts(), house.works()
     unnamed, circles, loops = house.unnamed(), house.circles(), house.circles(everywhere=True)
     naming = {kind: house.naming(kind) for kind in KINDS}
-    rows = [
+    rows: list[tuple[str, object, str, Sequence[object]]] = [
         ('import circles of files', len(loops), ('sets of files that import each other, anywhere '
          f'in them (in functions and for types, too); when loaded: {len(circles)}'), loops),
         ('capability getattrs',
@@ -327,9 +327,9 @@ def main() -> None:
     for name, value, how, _ in rows:
         print(f'| {name} | {value} | {how} |')
     if arguments.names:
-        for name, _, _, found in rows:
+        for name, _, _, listed in rows:
             print(f'\n## {name}\n')
-            for one in found:
+            for one in listed:
                 print(f'- {one}')
 
 

@@ -39,8 +39,8 @@ def panel(image: NDArray[np.uint8], action: Action | None, caption: str) -> NDAr
         else:
             cv2.drawMarker(shown, points[0], _COLOUR, cv2.MARKER_CROSS, 26, 4)
             cv2.circle(shown, points[0], 16, _COLOUR, 3)
-    shown = cv2.resize(shown, (_WIDTH, round(_WIDTH * height / width)),
-                       interpolation=cv2.INTER_AREA)
+    shown = np.asarray(cv2.resize(shown, (_WIDTH, round(_WIDTH * height / width)),
+                                  interpolation=cv2.INTER_AREA), np.uint8)
     words = np.full((_CAPTION, _WIDTH, 3), 255, np.uint8)
     cv2.putText(words, caption, (6, 21), cv2.FONT_HERSHEY_SIMPLEX, 0.5, (20, 20, 20), 1,
                 cv2.LINE_AA)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -126,7 +127,7 @@ def patch_targets(batch: Batch) -> torch.Tensor:
     return torch.from_numpy(np.concatenate([flat[..., None], per_block, count], -1))
 
 
-def align_loss(model: nn.Module, features: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+def align_loss(model: Any, features: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
     """Projected block patches should resemble the words for their colour and column."""
     on_block = target[..., 0] > 0
     hidden = features.shape[-1:]

@@ -85,7 +85,7 @@ def run_part(job: tuple[str, int, int, int, int, str, str]) -> dict[str, Any]:
     backend = Backend(Settings(model_dir=model_dir, domain='blocksworld'))
     domain = load_domain('blocksworld')
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])  # yes n, ok; no n, ok
-    scenes, perfect, errors = 0, 0, []
+    scenes, perfect, errors = 0, 0, list[str]()
     least = 1.0
     with BlocksScene(*FULL) as scene:
         for index in range(start, count, step):

@@ -25,6 +25,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from sightplan.model.query import ask_one
 from sightplan.queries.detect import CABINET, CATEGORIES, DRAWERS, OTHER, Detect, Detection
 from sightplan_models._embedded_detector import (
     SETTINGS_FILE,
@@ -90,7 +91,7 @@ def measure(detector: EmbeddedDetector, scenes: Sequence[Scene], depth: bool) ->
     false, whole, took = 0, Counter[str](), []
     for scene in scenes:
         started = time.process_time()
-        told = detector.detect(scene.request(depth)).detections
+        told = ask_one(detector, scene.request(depth)).detections
         took.append(time.process_time() - started)
         boxes = [_corners(one) for one in told]
         named = np.array([[one.category == kind for kind in scene.category] for one in told],
@@ -164,8 +165,9 @@ def calibrate(detector: EmbeddedDetector, scenes: Sequence[Scene]) -> Calibratio
         for i, j in hits.items():
             _note(detector, found, i, scene, j, kinds, colours, opened)
     weights = _logistic(np.array(evidence), np.array(right, float))
+    bias, centre, category = (round(float(w), 4) for w in weights)
     return Calibration(
-        *(round(float(w), 4) for w in weights), category_heat=_heat(*kinds),
+        bias, centre, category, category_heat=_heat(*kinds),
         colour_heat=_heat(*colours),
         opened_heat=_heat([[x, 0.0] for x in opened[0]], [int(y < 0.5) for y in opened[1]]),
         least=LEAST)
@@ -211,7 +213,7 @@ def _logistic(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.floa
         loss.backward()
         return loss
 
-    search.step(closure)  # type: ignore[no-untyped-call]
+    search.step(closure)
     return weights.detach().numpy()
 
 
@@ -246,7 +248,7 @@ def main(argv: list[str] | None = None) -> None:
         detector = EmbeddedDetector(args.model_dir)
         print(json.dumps(settings['calibration']))
     scenes = list(read_scenes(args.scenes))[:args.most]
-    results = {'model': detector.model, 'depth': measure(detector, scenes, True)}
+    results = {'model': detector.name, 'depth': measure(detector, scenes, True)}
     results['picture_alone'] = measure(detector, scenes, False)
     text = json.dumps(results, indent=1)
     print(text)

@@ -6,22 +6,25 @@ it), but the image prefix is computed once and the last decoder layer only where
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from embedded_model import BOS, Words
 
 
-def patch_features(model: torch.nn.Module, pixels: torch.Tensor) -> torch.Tensor:
+def patch_features(model: Any, pixels: torch.Tensor) -> torch.Tensor:
     """(B, channels, H, W) pixels in [-1, 1] to (B, patches, hidden) features before the projector.
 
     Llava takes the last layer's hidden state, before the final norm, without the CLS token.
     """
     tower = model.model.vision_tower
-    return tower(pixels, output_hidden_states=True).hidden_states[-1][:, 1:]
+    states: torch.Tensor = tower(pixels, output_hidden_states=True).hidden_states[-1]
+    return states[:, 1:]
 
 
-def answer_logits(model: torch.nn.Module, features: torch.Tensor, ids: torch.Tensor,
+def answer_logits(model: Any, features: torch.Tensor, ids: torch.Tensor,
                   position: torch.Tensor, words: Words) -> tuple[torch.Tensor, torch.Tensor]:
     """Logits at the answer token of every question.
 
@@ -49,7 +52,7 @@ def answer_logits(model: torch.nn.Module, features: torch.Tensor, ids: torch.Ten
     answers = (prefix + torch.arange(count)[None] * length + position)  # (B, Q) into x
     future, later = (torch.ones(n, n, dtype=torch.bool).tril().logical_not()
                      for n in (length, prefix))
-    first = None
+    first = x
     layers = decoder.layers[: decoder.config.num_hidden_layers]
     for index, layer in enumerate(layers):
         last = index == len(layers) - 1

@@ -73,12 +73,12 @@ class Curriculum:
                     scene = mirrored(scene)
                 scene = renumbered(scene, rng)
             depth = known(scene['depth'])
-            shown = depth if rng is None else sensed(depth, rng)
-            image = np.concatenate([labelled(scene), shown[..., None]], -1)
+            seen = depth if rng is None else sensed(depth, rng)
+            image = np.concatenate([labelled(scene), seen[..., None]], -1)
             rows.append(scene | {'image': image, 'depth': depth})
         facts = {key: np.stack([row[key] for row in rows]) for key in rows[0]}
-        image = to_unit(facts.pop('image'))
-        return Batch(jitter(image, rng) if rng is not None else image, facts)
+        shown = to_unit(facts.pop('image'))
+        return Batch(jitter(shown, rng) if rng is not None else shown, facts)
 
     def emphasis(self, data: Arrays) -> NDArray[np.float64]:
         """Weights of the scenes: more for rare relations, less for pictures of little."""
@@ -265,7 +265,7 @@ def cell_targets(batch: Batch) -> tuple[dict[str, torch.Tensor], dict[str, float
         owner, there = np.maximum(cells[..., layer] - 1, 0), cells[..., layer] > 0
 
         def of(values: np.ndarray, owner: np.ndarray = owner) -> np.ndarray:
-            return values[rows, owner]
+            return np.asarray(values[rows, owner])
 
         out[name] = np.where(there, of(facts['category']) + 1, 0)
         number = np.where(of(several), of(facts['number']), 0)

@@ -79,7 +79,7 @@ def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, int, str]) -> 
     counts: dict[str, Counts] = {name: defaultdict(lambda: [0, 0, 0, 0])
                                  for name in ('seen', BLIND, *CONTROLS)}
     calibration = np.zeros((10, 3))
-    observations, perfect, errors = 0, 0, []
+    observations, perfect, errors = 0, 0, list[str]()
     planner = FastDownwardPlanner()
     before: Observation | None = None
     for home in homes:
@@ -103,7 +103,7 @@ def run_part(job: tuple[str, int, int, tuple[int, ...], int, int, int, str]) -> 
                     break
                 questions = tuple(domain.question(atom) for atom in atoms)
                 grey = Observation(image=np.full_like(observation.image, 150))
-                blind = replace(observation, depth_m=None) if backend.has_depth else None
+                blind = replace(observation, depth_m=None) if backend.traits.depth else None
                 shown = {'seen': observation, BLIND: blind, 'grey': grey, 'other': before}
                 for name, picture in shown.items():
                     if picture is None or (name in CONTROLS and observations % 5):

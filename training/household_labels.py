@@ -55,7 +55,7 @@ def labelled(scene: Mapping[str, Any]) -> NDArray[np.uint8]:
     if not boxes:
         return image
     size = image.shape[0]
-    large = cv2.resize(image, (FULL, FULL), interpolation=cv2.INTER_NEAREST)
+    large = np.asarray(cv2.resize(image, (FULL, FULL), interpolation=cv2.INTER_NEAREST), np.uint8)
     drawn = draw_labels(large, boxes)
     reduced = np.asarray(Image.fromarray(drawn).resize((size, size), Image.Resampling.BILINEAR))
     touched = (drawn != large).any(-1).reshape(size, FULL // size, size, FULL // size).any((1, 3))

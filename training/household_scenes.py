@@ -296,8 +296,9 @@ def render_shard(seed: int, recipe: Recipe, count: int) -> Arrays:
             except SightplanError:  # no home has room for such a mixture
                 continue
             containers = frozenset(problem.of_type('container'))
-            static = {'category': np.full(MOST, -1, np.int16), 'number': np.zeros(MOST, np.int8),
-                      'kind': np.zeros(MOST, np.int8)}
+            static: dict[str, NDArray[np.integer[Any]]] = {
+                'category': np.full(MOST, -1, np.int16), 'number': np.zeros(MOST, np.int8),
+                'kind': np.zeros(MOST, np.int8)}
             for k, (name, kind) in enumerate(problem.objects.items()):
                 static['category'][k] = place[category_of(name)]
                 static['number'][k] = int(name.rsplit('_', 1)[1])

@@ -102,7 +102,8 @@ def _row(scene: PointingScene) -> dict[str, Any]:
 
 def _shrunk(mask: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Covered fraction of each cell of the heat map."""
-    return cv2.resize(mask.astype(np.float32), MAP[::-1], interpolation=cv2.INTER_AREA)
+    return np.asarray(cv2.resize(mask.astype(np.float32), MAP[::-1],
+                                 interpolation=cv2.INTER_AREA), np.float64)
 
 
 # Vocabulary ------------------------------------------------------------------------------------
@@ -389,7 +390,8 @@ def shown_picture(data: Arrays, k: int, view: View, depth: bool, rng: np.random.
     if rng.random() < 0.5:
         colours += rng.normal(0, rng.uniform(0, 0.05), colours.shape)
     if rng.random() < 0.15:
-        colours = cv2.GaussianBlur(colours.transpose(1, 2, 0), (3, 3), 0).transpose(2, 0, 1)
+        colours = np.asarray(cv2.GaussianBlur(colours.transpose(1, 2, 0), (3, 3), 0),
+                             colours.dtype).transpose(2, 0, 1)
     out[:3] = np.clip(colours, -1, 1)
     return out
 
@@ -398,9 +400,9 @@ def _poor(depth_m: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.
     """Depth as a poor sensor gives it: noise that grows with the distance, holes, steps."""
     noisy = depth_m * (1 + rng.normal(0, rng.uniform(0, 0.004), depth_m.shape)).astype(np.float32)
     step = float(rng.choice([0.001, 0.002, 0.005]))
-    noisy = np.round(noisy / step) * step
-    holes = rng.random((HEIGHT // 8, WIDTH // 8)).astype(np.float32)
-    holes = cv2.resize(holes, (WIDTH, HEIGHT), interpolation=cv2.INTER_CUBIC)
+    noisy = np.asarray(np.round(noisy / step) * step, noisy.dtype)
+    holes = cv2.resize(rng.random((HEIGHT // 8, WIDTH // 8)).astype(np.float32), (WIDTH, HEIGHT),
+                       interpolation=cv2.INTER_CUBIC)
     edges = np.abs(cv2.Laplacian(depth_m, cv2.CV_32F)) > 0.02
     return np.where((holes > rng.uniform(0.9, 1.1)) | (edges & (rng.random() < 0.5))
                     | (depth_m <= 0), 0, noisy).astype(np.float32)

@@ -37,7 +37,8 @@ from sightplan.model import Form, Region, Target
 from sightplan.model.region import Mask
 from sightplan.model.scene import PointingScene
 from sightplan.queries.locate import Locate
-from sightplan_models.embedded import LOCATOR, SHIPPED, Backend, Settings
+from sightplan_models._unlike import SHIPPED
+from sightplan_models.embedded import LOCATOR, Backend, Settings
 
 FIRST, FIRST_CALIBRATION = 500_000, 900_000
 """First seeds of the scenes for tests and for calibration. Training scenes have smaller seeds."""
@@ -225,7 +226,7 @@ def fitted(known: NDArray[np.float64], right: NDArray[np.bool_],
 
 def speed(source: str, folder: Path, scenes: int = 20) -> dict[str, Any]:
     """Milliseconds on one thread for one target of a new picture, and ten of another."""
-    maker, backend = scene_source(source), Backend(Settings(locator_dir=folder, threads=1))
+    maker, backend = scene_source(source), Backend(Settings(locator_dir=str(folder), threads=1))
     one, ten, cpu = [], [], []
     for k in range(scenes + 2):
         scene = maker.scene(FIRST + k)

@@ -176,8 +176,8 @@ def misspelt(text: str, rng: random.Random) -> str:
 def read_network(folder: Path) -> tuple[Network, dict[str, int]]:
     """A model folder's network, whose existence part may be missing, and ids of its words."""
     found = json.loads((folder / SETTINGS_FILE).read_text())
-    shape = {key: tuple(value) if isinstance(value, list) else value
-             for key, value in found['shape'].items()}
+    shape: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value
+                             for key, value in found['shape'].items()}
     network = Network(Shape(**shape)).eval()
     held = load_file(folder / WEIGHTS_FILE)
     if not any(name.startswith('existence.') for name in held):
@@ -349,7 +349,7 @@ class Corpus:
                       said('known')[..., :length], torch.from_numpy(self._tint[word]),
                       said('state'), said('chosen'), said('shown'), said('numbers'))
         named = self._named[word[..., None], self._category[scene][:, None, None]]
-        told = self._named.any(1)[word] & ~padding
+        told = np.asarray(self._named.any(1))[word] & ~padding
         return Sight(seen('kinds'), seen('colours'), seen('places')), asked, {
             'absent': said('absent'), 'about': said('about'), 'colour': seen('colour').long(),
             'named': torch.from_numpy(named), 'told': torch.from_numpy(told)}

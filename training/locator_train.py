@@ -32,6 +32,7 @@ import torch.distributed as dist
 import torch.nn.functional as F  # noqa: N812 (its usual name)
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from torch.multiprocessing.spawn import spawn
 
 from locator_data import THINGS, Batch, Batches, Vocabulary, drawer
 from shards import Corpus, render
@@ -355,7 +356,8 @@ def worker(rank: int, settings: Settings, data: Path, work: Path, resume: bool,
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     if settings.processes > 1:
-        store = dist.FileStore(str(work / 'rendezvous'), settings.processes)
+        store = dist.FileStore(  # type: ignore[attr-defined]
+            str(work / 'rendezvous'), settings.processes)
         dist.init_process_group('gloo', store=store, rank=rank, world_size=settings.processes,
                                 timeout=timedelta(minutes=10))
     resume = resume and (work / 'checkpoint.pt').exists()
@@ -440,7 +442,7 @@ def main(argv: list[str] | None = None) -> None:
     if settings.processes == 1:
         worker(0, *rest)
     else:
-        torch.multiprocessing.spawn(worker, rest, nprocs=settings.processes)
+        spawn(worker, rest, nprocs=settings.processes)
     if args.out is not None:
         export(args.work, args.out)
         print(f'model written to {args.out}')

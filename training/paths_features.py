@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-import sightplan.vlm
+from sightplan_models import _unlike
 from sightplan_models._embedded_paths import load_network
 from sightplan_models._embedded_paths_network import Network, Shape, prepared
 from sightplan_suites.patheval import building, records, samples
@@ -28,7 +28,7 @@ from sightplan_suites.patheval.items import Item
 from sightplan_suites.paths.labels import ORDER
 from sightplan_suites.paths.scenarios import SPELLED
 
-SHIPPED = Path(sightplan.vlm.__file__).parent / 'embedded_model' / 'paths'
+SHIPPED = _unlike.SHIPPED / 'paths'
 VIEW = 'top'
 _PART = 256
 """Pictures of a part."""

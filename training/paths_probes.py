@@ -150,7 +150,7 @@ def fit(probe: nn.Module, vectors: Tensor, pairs: Pairs, rate: float, epochs: in
             numbers = pairs.numbers[at]
             loss = loss_of(probe(vectors[numbers[:, 0]], vectors[numbers[:, 1]]), pairs.truth[at])
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
 
 
@@ -176,7 +176,7 @@ def tune(probe: nn.Module, encoder: Network, scale: Callable[[Tensor], Tensor],
             vectors = scale(pooled(tuned, pictures.load(numbers.tolist())))
             loss = loss_of(probe(vectors[where[:, 0]], vectors[where[:, 1]]), batched.truth)
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             nn.utils.clip_grad_norm_(parameters, 1.0)
             optimizer.step()
             progress(epoch * steps + step + 1, epochs * steps)
@@ -241,7 +241,7 @@ def questions(numbers: Tensor, values: Tensor) -> Pairs:
 
 def both_orders(pairs: Pairs) -> Pairs:
     """Each pair of ``questions`` the other way round, too."""
-    order, difference = pairs.truth.split(len(ORDER), 1)  # type: ignore[no-untyped-call]
+    order, difference = pairs.truth.split(len(ORDER), 1)
     return Pairs(torch.cat((pairs.numbers, pairs.numbers.flip(1))), torch.cat((
         pairs.truth, torch.cat((1 - order, difference), 1))))
 

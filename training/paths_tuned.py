@@ -241,7 +241,7 @@ def learn(inputs: Inputs, data: Batch, vectors: Tensor, chosen: tuple[Tensor, Te
                           named(inputs, at, epoch))
             loss = F.cross_entropy(found, data.better[at])
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             schedule.step()
@@ -277,7 +277,7 @@ def tune(model: Model, encoder: Network, data: Batch, pictures: Pictures, scale:
                       named(model.inputs, at, step))
         loss = F.cross_entropy(found, data.better[at])
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         progress(step + 1, len(groups))

@@ -97,7 +97,8 @@ class Corpus:
                 raise SystemExit(f'{path}: not a readable shard ({error}); delete it') from error
             self.read.add(seed)
             self.parts.append(part)
-            each = np.ones(*count) if self.emphasis is None else self.emphasis(part)
+            each = (np.ones(len(next(iter(part.values())))) if self.emphasis is None
+                    else self.emphasis(part))
             self.mass = np.concatenate([self.mass, np.cumsum(each) + (
                 self.mass[-1] if len(self.mass) else 0.0)])
         self.ends = np.cumsum([len(next(iter(part.values()))) for part in self.parts])
@@ -111,7 +112,7 @@ class Corpus:
     def draw(self, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
         """Indices of random scenes, by their emphases."""
         drawn = np.searchsorted(self.mass, rng.random(count) * self.mass[-1], side='right')
-        return np.minimum(drawn, len(self) - 1)
+        return np.asarray(np.minimum(drawn, len(self) - 1))
 
     def take(self, index: NDArray[np.integer[Any]]) -> Arrays:
         """The arrays of some scenes."""

@@ -32,6 +32,7 @@ import torch.distributed as dist
 import torch.nn.functional as F  # noqa: N812 (its usual name)
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.multiprocessing.spawn import spawn
 from torch.utils.data import DataLoader, Dataset
 
 from detector_data import KINDS, Batch, drawer_of_shards, make_batch
@@ -41,7 +42,8 @@ from sightplan_models._detector_network import Found, Network, Seen
 from sightplan_models._embedded_detector import NO_CALIBRATION, SETTINGS_FILE, WEIGHTS_FILE
 from sightplan_models._embedded_locator import WEIGHTS_FILE as LOCATOR_FILE
 from sightplan_models._locator_network import COARSE, Shape
-from sightplan_models.embedded import LOCATOR, SHIPPED
+from sightplan_models._unlike import SHIPPED
+from sightplan_models.embedded import LOCATOR
 from sightplan_sim.tabletop.catalogue import CATEGORIES as CATALOGUE
 
 _LIKE = {'cabinet': 'drawer box', 'crate': 'tray', 'napkin': 'box', 'drawer:top': 'drawer box',
@@ -386,7 +388,8 @@ def worker(rank: int, settings: Settings, machine: Machine, data: Path, work: Pa
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     if settings.processes > 1:
-        store = dist.FileStore(str(work / 'rendezvous'), settings.processes)
+        store = dist.FileStore(  # type: ignore[attr-defined]
+            str(work / 'rendezvous'), settings.processes)
         dist.init_process_group('gloo', store=store, rank=rank, world_size=settings.processes,
                                 timeout=timedelta(minutes=10))
     resume = resume and (work / 'checkpoint.pt').exists()
@@ -477,7 +480,7 @@ def main(argv: list[str] | None = None) -> None:
     if settings.processes == 1:
         worker(0, *rest)
     else:
-        torch.multiprocessing.spawn(worker, rest, nprocs=settings.processes)
+        spawn(worker, rest, nprocs=settings.processes)
     if args.out is not None:
         export(args.work, args.out)
         print(f'model written to {args.out}')

@@ -30,6 +30,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F  # noqa: N812 (its usual name)
 from torch import nn
+from torch.multiprocessing.spawn import spawn
 
 from curriculum import Settings, curricula, load_curriculum
 from embedded_model import make_model, make_processor, save
@@ -258,7 +259,8 @@ def worker(rank: int, domain: str, settings: Settings, data: Path, work: Path, h
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     if settings.processes > 1:
-        store = dist.FileStore(str(work / 'rendezvous'), settings.processes)
+        store = dist.FileStore(  # type: ignore[attr-defined]
+            str(work / 'rendezvous'), settings.processes)
         dist.init_process_group('gloo', store=store, rank=rank, world_size=settings.processes,
                                 timeout=timedelta(minutes=10))
     trainer = Trainer(domain, rank, settings, data, work, held_out)
@@ -345,7 +347,7 @@ def main(argv: list[str] | None = None) -> None:
     if settings.processes == 1:
         worker(0, *rest)
     else:
-        torch.multiprocessing.spawn(worker, rest, nprocs=settings.processes)
+        spawn(worker, rest, nprocs=settings.processes)
     if args.out is not None:
         export(domain, args.work, args.out)
         print(f'model written to {args.out}')

@@ -171,7 +171,7 @@ def batches(rows: list[dict[str, Any]], view: Views, size: int, seed: int,
     """Pictures, maps and readings, for ever."""
     rng = random.Random(seed)
     while True:
-        found = []
+        found = list[Drawn]()
         while len(found) < size:
             row = rng.choice(rows)
             look = 0 if rng.random() < 0.3 else rng.randint(1, 10**6)
@@ -218,7 +218,7 @@ def train(rows: list[dict[str, Any]], view: Views, args: argparse.Namespace, log
         pictures, truth, values = next(stream)
         loss = loss_of(network(pictures), truth, values)
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         steps += 1

@@ -462,7 +462,7 @@ class Learner:
         for group in self.optimizer.param_groups:
             group['lr'] = self.rate * warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * along)))
         self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         nn.utils.clip_grad_norm_(self.part.parameters(), 2.0)
         self.optimizer.step()
         self.step += 1

@@ -96,8 +96,7 @@ def look(own: Path, foreign: Path, features: Features) -> Seen:
         for view in range(1 + views):
             found.append(features.of(changed(image, rng) if view else image))
             known.append((kind, split, source, sort, view > 0))
-    kind, split, source, sort, was_changed = map(np.array, zip(*known, strict=True))
-    return Seen(torch.stack(found), kind, split, source, sort, was_changed)
+    return Seen(torch.stack(found), *map(np.array, zip(*known, strict=True)))
 
 
 def weights_of(seen: Seen) -> Floats:

@@ -12,6 +12,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -203,8 +204,8 @@ def strip(files: list[Path], rng: np.random.Generator) -> Bytes:
     page = np.full((rows * (height + caption + gap) - gap, columns * (width + gap) - gap, 3),
                    255, np.uint8)
     for place in range(rows * columns):
-        image = cv2.imread(str(rng.choice(np.array(files, dtype=object))))[..., ::-1]
-        image = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+        read = np.asarray(cv2.imread(str(rng.choice(np.array(files, dtype=object)))))
+        image = cv2.resize(read[..., ::-1], (width, height), interpolation=cv2.INTER_AREA)
         if rng.random() < 0.5:
             at = int(rng.integers(20, width - 20)), int(rng.integers(20, height - 20))
             cv2.drawMarker(image, at, (235, 40, 60), cv2.MARKER_CROSS, 22, 3)
@@ -235,7 +236,7 @@ def changed(image: Bytes, rng: np.random.Generator) -> Bytes:
     if chance(0.5):
         image = _bytes(image * rng.uniform(0.7, 1.3) + rng.uniform(-12, 12))
     if chance(0.3):
-        image = _bytes(255 * (image / 255) ** np.exp(rng.uniform(-0.3, 0.3)))
+        image = _bytes(255 * (image / 255) ** float(np.exp(rng.uniform(-0.3, 0.3))))
     if chance(0.2):
         image = _bytes(image * rng.uniform(0.92, 1.08, 3))
     if chance(0.25):
@@ -252,11 +253,11 @@ def changed(image: Bytes, rng: np.random.Generator) -> Bytes:
     if chance(0.6):
         _, data = cv2.imencode('.jpg', np.ascontiguousarray(image[..., ::-1]),
                                [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(30, 96))])
-        image = cv2.imdecode(data, cv2.IMREAD_COLOR)[..., ::-1]
+        image = np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR), np.uint8)[..., ::-1]
     return np.ascontiguousarray(image)
 
 
-def _bytes(values: NDArray[np.float64]) -> Bytes:
+def _bytes(values: NDArray[np.floating[Any]]) -> Bytes:
     return np.clip(values, 0, 255).astype(np.uint8)
 
 
