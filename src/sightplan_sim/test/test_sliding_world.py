@@ -19,6 +19,7 @@ from sightplan.model import (
     World,
     WorldError,
 )
+from sightplan.model.ports import CalibratedWorld, PosedWorld
 from sightplan_sim.sliding import Settings, make_world
 from sliding_cases import episode, geoms, problem, tiles
 
@@ -253,3 +254,25 @@ def test_settings_have_the_papers_size():
         world.reset(episode(board, start))
         assert world.observe().image.shape == (900, 1200, 3)
     assert Settings().labels == 'both'
+
+
+@pytest.mark.parametrize('size', [3, 6])
+def test_calibration_and_pose_say_where_each_cell_is_seen(size):
+    board = Board(size, ('red_cube',), ('cube',))
+    with make_world(**SMALL, size=0.62) as world:
+        assert isinstance(world, CalibratedWorld) and isinstance(world, PosedWorld)
+        for seed, cell in enumerate((0, size - 1, size * size - 2)):
+            world.reset(episode(board, (cell,), seed=seed))  # each with a look of its own
+            info, pose = world.camera_info(), world.camera_pose()
+            y, x = divmod(cell, size)
+            local = (np.array([x + 0.5, y + 0.5, 0.3]) - pose[:3, 3]) @ pose[:3, :3]
+            column, row = (info.matrix @ local / local[2])[:2].round().astype(int)
+            assert (info.width, info.height) == (world.observe().image.shape[1::-1])
+            shown = world._current().shown.scene.segmentation((cell,))
+            assert shown[row, column] == 1
+
+
+@pytest.mark.parametrize('settings', [{'view': '2d'}, {'view': 'text'}, {'pictures': 'none'}])
+def test_what_no_camera_sees_has_no_calibration(settings):
+    with make_world(**settings) as world:
+        assert not isinstance(world, CalibratedWorld) and not isinstance(world, PosedWorld)

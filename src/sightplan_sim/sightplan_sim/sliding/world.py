@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sightplan.domains.episodic_world import check_probability
 from sightplan.domains.sliding.boards import (
@@ -28,7 +29,8 @@ from sightplan.model import (
 )
 from sightplan.model.ports import Shown
 from sightplan_sim.arm.settings import refuse_without_arm
-from sightplan_sim.episodes import check_names, generator
+from sightplan_sim.episodes import check_names, generator, pose_matrix
+from sightplan_sim.pinhole import CameraInfo
 from sightplan_sim.sliding.board_observations import Showing
 from sightplan_sim.sliding.board_world import BoardEpisode, BoardWorld
 from sightplan_sim.sliding.look import sample_look
@@ -141,6 +143,27 @@ class SlidingWorld(BoardWorld['_Episode']):
         return self._showing.observe(episode.shown, episode.arrangement)
 
 
+class SolidSlidingWorld(SlidingWorld):
+    """A sliding world of solid pieces, which a pinhole camera sees; a cell is a metre wide."""
+
+    def camera_info(self) -> CameraInfo:
+        """Calibration of the camera: the same in every episode."""
+        from sightplan_sim.sliding.scene3d import CAMERA_SIZE, camera  # needs OpenCV
+        s = self.settings
+        return camera(CAMERA_SIZE, s.width, s.height).optics.info(s.frame_id)
+
+    def camera_pose(self) -> NDArray[np.float64]:
+        """(4, 4) pose of the optical frame in this episode [m].
+
+        The world's x and y run along the board's edges, from the outer corner of its first cell.
+        """
+        from sightplan_sim.sliding.scene3d import Scene3D  # needs OpenCV
+        with self._lock:
+            scene = self._current().shown.scene
+        assert isinstance(scene, Scene3D), 'see make_world'
+        return pose_matrix(scene.view.axes, scene.view.position_m)
+
+
 @dataclass(kw_only=True)
 class _Episode(BoardEpisode):
     """State of one episode."""
@@ -178,7 +201,8 @@ def make_world(clock_ns: Callable[[], int] | None = None,
         from sightplan_sim.sliding.arm_world import ArmSlidingWorld  # needs Pinocchio
         return ArmSlidingWorld(chosen, clock_ns)
     refuse_without_arm(chosen)
-    return SlidingWorld(chosen, clock_ns)
+    solid = chosen.view == '3d' and chosen.pictures == 'own'
+    return (SolidSlidingWorld if solid else SlidingWorld)(chosen, clock_ns)
 
 
 def shown_with(options: Mapping[str, Any]) -> Shown:
