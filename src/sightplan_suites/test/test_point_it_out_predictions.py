@@ -71,6 +71,20 @@ def test_a_box_has_three_measures_and_points_one(score):
     assert set(found['by_scenario']) == {'household', 'manipulation', 'unknown'}
 
 
+def test_a_box_that_fits_better_than_the_tight_box_scores_above_1(tmp_path, capsys):
+    far = [[10, 10, 49, 10, 49, 40, 10, 40], [60, 46, 61, 46, 61, 47, 60, 47]]
+    data = write_data(tmp_path / 'data', [place(polygon=far), place()])
+    path = predictions(tmp_path / 'p.jsonl', line(boxes=[[10, 10, 50, 41]]),
+                       line(id='s1s2/1', boxes=[[0, 0, 1, 1]]))
+    assert cli.main(['suite', 'point_it_out', 'score', '--data', str(data), '--predictions',
+                     str(path), '--json']) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    high = (1240 / 1244) / (1244 / (52 * 38))
+    assert [item['score'] for item in found['items']] == pytest.approx([high, 0.0])
+    assert high > 1.5 and found['measures']['score']['value'] == pytest.approx(high / 2)
+    assert found['measures']['iou_normalised_dropped']['value'] == pytest.approx(high / 2)
+
+
 def test_items_that_cannot_be_used_are_named_and_not_scored(score):
     code, found, err = score(line(), line(id='s1s2/1'), line(id='s1s2/77'), line(id='x'))
     assert code == 0 and [item['id'] for item in found['items']] == ['s1s2/0']

@@ -69,6 +69,7 @@ class Measure:
             any.
         halves: of a statistic that is the mean of fractions, such as balanced accuracy: their
             columns; where all resamples agree, its interval is the mean of theirs.
+        may_exceed_one: of a share: whether values above 1 are right, as of a quotient of shares.
     """
 
     name: str
@@ -81,14 +82,16 @@ class Measure:
     counts: tuple[str, str] | None = None
     needs: tuple[str, ...] = ()
     halves: tuple[str, ...] = ()
+    may_exceed_one: bool = False
 
     def why_unfit(self, value: float | None) -> str:
         """Return why a value is not of this measure's kind, with the remedy; '' if it is."""
         if value is not None and not math.isfinite(value):
             return f'measure {self.name} has the value {value!r}, which is no finite number'
         kind = {FRACTION: '0, 1 or None', SHARE: 'from 0 to 1, or None'}.get(self.kind)
+        most = math.inf if self.may_exceed_one else 1 + 1e-9
         if kind is None or value is None or value in (0, 1) or (
-                self.kind == SHARE and -1e-9 <= value <= 1 + 1e-9):
+                self.kind == SHARE and -1e-9 <= value <= most):
             return ''
         fitting = "'share' (values from 0 to 1) or 'mean' (any number)" if (
             self.kind == FRACTION) else "'mean' (any number)"
