@@ -59,16 +59,22 @@ def test_sentences_in_many_voices(wanted: str, text: str) -> None:
 
 
 def test_the_answer_says_what_was_understood() -> None:
-    reading = read_sentence('Short, please, but at least half a metre from anything and not '
-                            'through the nursery, unless it is much longer.')
+    reading = read_sentence('Not through the nursery, please, at least half a metre from '
+                            'anything, and as straight as you can, unless it is much longer.')
     said = taken_words(reading.wants, reading.limits, reading)
-    assert said == ('Taken to want: a short path; at least 0.5 from anything; not through the '
-                    'nursery; not if length becomes more than 50 % above the least. Assumed: '
-                    '"it is much longer" taken for 50 % more than the shortest.')
+    assert said == ('Taken to want: little turning in total; at least 0.5 from anything; not '
+                    'through the nursery; not if length becomes more than 50 % above the least. '
+                    'Assumed: "it is much longer" taken for 50 % more than the shortest.')
     implied = read_sentence('The boys are tired. The battery is nearly empty.')
     said = taken_words(implied.wants, implied.limits, implied)
     assert said == ('Taken to want: a short path. Because of: little energy. Not used: the boys '
                     'are tired.')
+
+
+def test_a_limit_has_no_exception() -> None:
+    with pytest.raises(UnreadSentenceError, match=re.escape(
+            "it makes an exception to the limit 'not through the nursery'")):
+        read_sentence('Short, not through the nursery, unless that is 10 m longer.')
 
 
 @pytest.mark.parametrize(('text', 'word'), [

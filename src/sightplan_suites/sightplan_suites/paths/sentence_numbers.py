@@ -3,7 +3,7 @@
 A sentence is normalised first (``normalised``): lower case, contractions written out, and each
 quantity as one word, ``#0.5m`` (metres), ``#60deg``, ``#20pct``, ``#2x`` (times), ``#5min`` or a
 bare ``#2``. Limits and trade-offs that stand in it are then taken out of it (``take_limits``),
-each leaving the word ``§`` where it stood.
+each leaving the word ``§`` (a limit) or ``§§`` (a trade-off) where it stood.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from sightplan_suites.paths.limits import (
     TradeOff,
 )
 
-TAKEN = '§'
-"""Stands in a normalised sentence where a limit or trade-off was taken out."""
+TAKEN, TRADED = '§', '§§'
+"""Stand in a normalised sentence where a limit, and where a trade-off, was taken out."""
 MUCH = 0.5
 """How much longer than the shortest, as a fraction of it, "much longer" is taken to be."""
 
@@ -167,7 +167,8 @@ def take_limits(text: str) -> tuple[str, PathLimits, tuple[str, ...]]:
     """Take limits and trade-offs out of a normalised sentence.
 
     Returns:
-        The sentence with ``§`` in their places; the limits; and what was assumed, in words.
+        The sentence with ``§`` and ``§§`` in their places; the limits; and what was assumed, in
+        words.
     """
     limits: list[Limit] = []
     trades: list[TradeOff] = []
@@ -225,7 +226,7 @@ def _take_conditions(text: str, trades: list[TradeOff], assumed: list[str]) -> s
                 said = after[0].strip() if after else ''
                 if re.fullmatch(rf'(?:(?:{words.consequence_words}|,) ?)*', said):
                     end += len(after[0]) if after else 0
-            text = f'{text[:found.start()]}{TAKEN} {text[end:]}'
+            text = f'{text[:found.start()]}{TRADED} {text[end:]}'
     return ' '.join(text.split())
 
 
@@ -233,7 +234,7 @@ def _traded(match: re.Match[str], trades: list[TradeOff]) -> str:
     value = next(value for value in match.groups() if value is not None)
     unit = re.search(rf'#{re.escape(value)}(m|pct|x)', match[0])
     trades.append(_trade(float(value), unit[1] if unit else 'm'))
-    return TAKEN
+    return TRADED
 
 
 def _trade(value: float, unit: str) -> TradeOff:

@@ -1,8 +1,8 @@
 """A small reader of English sentences about paths, without a model: what a task wants of a path.
 
 ``read_sentence`` makes wishes (which of the seven descriptors should be large or small), limits,
-areas to keep out of, a side and trade-offs of a sentence such as "Short, please, but at least half
-a metre from anything and not through the nursery, unless that is 10 m longer".
+areas to keep out of, a side and trade-offs of a sentence such as "Not through the nursery, at least
+half a metre from anything, and with few turns, unless that is 10 m longer".
 
 It goes clause by clause. Quantities, limits and trade-offs are taken out first
 (``sentence_numbers``). Each phrase that ``sentence_words.yaml`` knows becomes a tag; words after a
@@ -40,7 +40,12 @@ from sightplan_suites.paths.limits import (
     Limit,
     PathLimits,
 )
-from sightplan_suites.paths.sentence_numbers import TAKEN, normalised, take_limits
+from sightplan_suites.paths.sentence_numbers import (
+    TAKEN,
+    TRADED,
+    normalised,
+    take_limits,
+)
 
 _WORDS, _CATALOGUE = (Path(__file__).with_name(f'sentence_{name}.yaml')
                       for name in ('words', 'catalogue'))
@@ -183,7 +188,10 @@ class _Token:
 
 @dataclass
 class _Found:
-    """Wishes, areas, sides, reasons and unread words of the clauses so far."""
+    """Wishes, areas, sides, reasons and unread words of the clauses so far.
+
+    ``excepted`` is a limit to which a trade-off makes an exception, '' if there is none.
+    """
 
     wants: dict[str, set[int]] = field(default_factory=dict)
     keep_out: list[str] = field(default_factory=list)
@@ -193,6 +201,12 @@ class _Found:
     remarks: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     last: _Token | None = None
+    excepted: str = ''
+
+    def said(self) -> tuple[int, int, int]:
+        """How many areas, sides and wishes or their denials there are so far."""
+        return (len(self.keep_out), len(self.side),
+                sum(map(len, self.wants.values())) + len(self.ignored))
 
     def want(self, effects: Iterable[str], turned: bool = False) -> None:
         for effect in effects:
@@ -210,12 +224,16 @@ def read_sentence(text: str) -> Reading:
     """
     found = _Found()
     rest, limits, assumed = take_limits(normalised(text))
-    for clause in _clauses(rest):
-        _read_clause(clause, found)
+    _read_clauses(_clauses(rest), found)
     if found.unread:
         raise UnreadSentenceError(
             f'cannot read {text.strip()!r}: not understood: {"; ".join(found.unread)} (say it in '
             'other words, or give --vector and --limit)')
+    if found.excepted:
+        raise UnreadSentenceError(
+            f'cannot read {text.strip()!r}: it makes an exception to the limit '
+            f'{found.excepted!r}, and limits hold whatever they cost (leave the exception out, or '
+            'wish for it instead, as in "well clear of the beds, unless that is 10 m longer")')
     found.facts += [fact for negated in (False, True) for fact in _facts_of(rest, negated)
                     if not fact.always]
     reading = _reading(found, limits, assumed, text)
@@ -265,6 +283,32 @@ def _appended(clauses: Sequence[str]) -> list[str]:
     return found
 
 
+def _read_clauses(clauses: Sequence[str], found: _Found) -> None:
+    """Read all clauses, and refuse a trade-off that would make an exception to a limit.
+
+    A trade-off is about the clause that it stands in, else about the one before, or at the
+    beginning about the one after. Limits hold whatever they cost: "not through the nursery, unless
+    that is 10 m longer" cannot be kept by a limit and a preference beside it.
+    """
+    said = ''
+    limited = waiting = False
+    for clause in clauses:
+        before = found.said()
+        _read_clause(clause, found)
+        words = clause.split()
+        rest = ' '.join(word for word in words if word != TRADED)
+        areas, sides, wishes = (new - old for new, old in zip(found.said(), before, strict=True))
+        if TAKEN in words or areas or sides or wishes:
+            said, limited = rest, TAKEN in words or bool(areas or sides)
+        if TRADED in words and not said:
+            waiting = True
+        elif limited and (waiting or TRADED in words):
+            found.excepted = said.replace(TAKEN, '...')
+            return
+        elif said:
+            waiting = False
+
+
 def _read_clause(clause: str, found: _Found) -> None:
     tokens = _named(_tagged(clause), found)
     first = next((token for token in tokens if not token.has(*_SILENT, 'AND')), tokens[0])
@@ -275,10 +319,21 @@ def _read_clause(clause: str, found: _Found) -> None:
         _refuse_condition(tokens, found)
         return
     _apply_rules(tokens, found)
+    _read_bare_clearance(tokens, found)
     facts = _facts_of(clause, any(token.has('NEG') and not token.read for token in tokens))
     found.facts += [fact for fact in facts if fact.always]
     for part in _segments(tokens):
         _account(part, bool(facts), found)
+
+
+def _read_bare_clearance(tokens: Sequence[_Token], found: _Found) -> None:
+    """Read "clearance" and "max clearance", of which nothing else is said, as wishes for it."""
+    for part in _segments(tokens):
+        left = [token for token in part if not token.read and (
+            token.has('NUM') or not _allowed(token, _NEUTRAL | _SILENT))]
+        if len(left) == 1 and left[0].text in _set('bare_clearance'):
+            found.want(('+room',))
+            left[0].read = True
 
 
 def _refuse_condition(tokens: Sequence[_Token], found: _Found) -> None:
@@ -374,7 +429,7 @@ def _tagged(clause: str) -> list[_Token]:
     words, found, at = clause.split(), [], 0
     phrases = _tags()
     while at < len(words):
-        if words[at] == TAKEN:
+        if words[at] in (TAKEN, TRADED):
             found.append(_Token(TAKEN, ('DONE',)))
         elif words[at].startswith('#'):
             found.append(_Token(words[at], ('NUM',)))
