@@ -403,6 +403,21 @@ def test_folders_become_predictions_that_can_be_scored(tmp_path, capsys):
     assert scores[2]['start_error'] == 0.0
 
 
+def test_an_answer_to_another_question_than_its_items_is_not_scored(tmp_path, capsys):
+    for tag, asked in ((1, ' the  square '), (2, 'the circle')):
+        save(tmp_path / f's1/run/{tag}/info.npy', numpy_1(np.array(
+            [{'ans': [0.1, 0.1, 0.5, 0.6], 'vlm_name': 'a', 'lang': asked}], object)))
+    out = tmp_path / 'p.jsonl'
+    assert run_import(tmp_path, out, capsys)[0] == 0
+    data = write_data(tmp_path / 'data', [place(), place()])
+    assert cli.main(['suite', 'point_it_out', 'score', '--data', str(data), '--predictions',
+                     str(out), '--json']) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert [item['id'] for item in found['items']] == ['s1s2/0']
+    assert [one['reason'] for one in found['skipped']] == [
+        "it answers 'the circle', and its item asks for 'the square' (is it of other data?)"]
+
+
 def test_two_runs_must_be_told_apart(tmp_path, capsys):
     for run in ('a', 'b'):
         save(tmp_path / f's1/{run}/1/info.npy', LIST)

@@ -1,8 +1,8 @@
 """A small reader of English sentences about paths, without a model: what a task wants of a path.
 
 ``read_sentence`` makes wishes (which of the seven descriptors should be large or small), limits,
-areas to keep out of, a side and trade-offs of a sentence such as "Not through the nursery, at least
-half a metre from anything, and with few turns, unless that is 10 m longer".
+areas to keep out of, a side and trade-offs of a sentence such as "Not through the nursery, at
+least half a metre from anything, and with few turns, unless that is 10 m longer".
 
 It goes clause by clause. Quantities, limits and trade-offs are taken out first
 (``sentence_numbers``). Each phrase that ``sentence_words.yaml`` knows becomes a tag; words after a

@@ -513,4 +513,6 @@ def _prediction(path: Path, item: str, kind: str, model: str, entry: Mapping[str
         fields = {'trace': tuple(rows)}
     else:
         fields = {'boxes' if widths == {4} else 'points': tuple(rows)}
-    return Prediction(id=item, coordinates=Coordinates.UNIT_XY, model=model, **fields)
+    text = entry.get('lang')
+    return Prediction(id=item, coordinates=Coordinates.UNIT_XY, model=model,
+                      text=text if isinstance(text, str) else '', **fields)

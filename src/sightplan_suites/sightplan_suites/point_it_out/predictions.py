@@ -2,8 +2,9 @@
 
 A line is ``{"id": "s1s2/17", "boxes": [[x1, y1, x2, y2]], "coordinates": "pixel_xy"}``; instead of
 ``boxes`` it may have ``points`` (``[[x, y], ...]``), and for a trace it has ``trace``; with
-``"resized": [w, h]`` where the numbers are pixels of a resized picture, and with ``"model"`` for
-people. Numbers stand in the order of the convention: with ``permille_yx`` y comes first.
+``"resized": [w, h]`` where the numbers are pixels of a resized picture, with ``"model"`` for
+people, and with ``"text"``, what was asked: an answer to another text than its item's is not
+scored. Numbers stand in the order of the convention: with ``permille_yx`` y comes first.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Prediction(Record):
     coordinates: Coordinates
     resized: tuple[int, int] | None = None
     model: str = ''
+    text: str = ''
 
     @pydantic.model_validator(mode='after')
     def _consistent(self) -> Self:
@@ -178,6 +180,9 @@ def _misfit(prediction: Prediction, item: Item) -> str:
     if (prediction.form is Form.TRACE) is not (item.split == TRACES):
         return ('its item asks for a trace' if item.split == TRACES else
                 'its item asks for a place, and this is a trace')
+    if prediction.text and prediction.text.split() != item.text.split():
+        return (f'it answers {prediction.text!r}, and its item asks for {item.text!r} (is it of '
+                'other data?)')
     return ''
 
 

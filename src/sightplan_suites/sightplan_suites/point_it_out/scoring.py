@@ -42,7 +42,8 @@ _SCORE = {'score': 'iou_normalised of boxes, on_mask of points, done of traces'}
 
 MEASURES = (
     *(Measure(f'{name}{ending}', f'{about}{words}', SHARE, primary=(name + ending) == 'score',
-              bounded_by=name if ending else '', may_exceed_one=name in ('score', 'iou_normalised'))
+              bounded_by=name if ending else '',
+              may_exceed_one=name in ('score', 'iou_normalised'))
       for name, about in {**_SCORE, **_BOXES, **_POINTS}.items()
       for ending, words in (('', ''), (_DROPPED, '; unread replies left out'))),
     Measure('done', 'fraction of traces that do the task in the simulator'),
