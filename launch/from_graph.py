@@ -6,6 +6,7 @@ uses, too. A launch file is no module of a package, so it runs this one by its p
 
 import functools
 import os
+import shlex
 from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
@@ -22,6 +23,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from sightplan.graphs.graph import load_graph
 from sightplan.graphs.placing import with_actions
 from sightplan.graphs.up import (
+    DEAF_TO_INTERRUPTS,
     PARENT_VARIABLE,
     describe_exit,
     enclave_arguments,
@@ -29,6 +31,8 @@ from sightplan.graphs.up import (
 )
 from sightplan.runs.graph_check import check_graph_arguments, with_protocol
 
+SIGTERM_S = '3'
+"""Time after Ctrl-C at which nodes that still load, and do not heed it, get SIGTERM [s]."""
 CONFIG = Path(get_package_share_directory('sightplan_bringup')) / 'config'
 
 
@@ -77,6 +81,7 @@ def node(spec, values):
         ros_arguments=enclave_arguments(spec.full_name, os.environ),
         parameters=[parameters] if parameters else None,
         remappings=with_actions(spec.remap.items()),
+        prefix=shlex.join(DEAF_TO_INTERRUPTS), exec_name=spec.name, sigterm_timeout=SIGTERM_S,
         on_exit=functools.partial(ended, spec))
 
 

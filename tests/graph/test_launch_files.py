@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import runpy
+import shlex
 import sys
 import types
 from pathlib import Path
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from sightplan.graphs.graph import Graph, load_graph
+from sightplan.graphs.up import DEAF_TO_INTERRUPTS
 from sightplan.model import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -129,6 +131,9 @@ def test_the_same_arguments_and_nodes(described, file: Path) -> None:
             assert (node.named['package'], node.named['executable'], node.named['name']) == (
                 spec.package, spec.executable, spec.name)
             assert node.named['namespace'] == (f'/{spec.namespace}' if spec.namespace else None)
+            assert shlex.split(node.named['prefix']) == list(DEAF_TO_INTERRUPTS), (
+                'Ctrl-C while its modules load makes no traceback')
+            assert node.named['exec_name'] == spec.name, 'the name before its lines'
             assert spec.remap.items() <= set(node.named['remappings'])
             given = (node.named['parameters'] or [{}])[0]
             assert {name: value.arguments[0] if isinstance(value, Call) else value

@@ -9,8 +9,8 @@ import shutil
 
 import pytest
 
-from sightplan.domains import Domain, load_domain
-from sightplan.model import Atom, DomainError, InputError, Literal, ProblemError
+from sightplan.domains import Domain, domain_names, load_domain
+from sightplan.model import Atom, DomainError, InputError, Literal, ProblemError, Question
 
 DOMAIN = load_domain('blocksworld')
 
@@ -154,6 +154,20 @@ def test_broken_folders_name_the_file_and_the_reason(folder, file, old, new, wor
     with pytest.raises(DomainError) as caught:
         Domain(folder)
     assert str(caught.value).startswith(f'{path}:') and words in str(caught.value)
+
+
+@pytest.mark.parametrize('name', domain_names())
+def test_every_question_of_a_domain_is_about_its_own_atom_alone(name: str) -> None:
+    domain = load_domain(name)
+    problem = domain.split_problems(domain.splits[0])[0]
+    questions = [domain.question(atom) for atom in domain.worth_asking(problem)]
+    assert questions
+    for asked, other in zip(questions, [*questions[1:], questions[0]], strict=True):
+        domain.check_question(asked)
+        domain.check_question(Question(asked.atom, 'How is that?'))
+        if other.text != asked.text:
+            with pytest.raises(InputError, match='is not about'):
+                domain.check_question(Question(asked.atom, other.text))
 
 
 @pytest.mark.parametrize('file', ['domain.pddl', 'questions.yaml', 'goal.yaml', 'prompts.yaml'])

@@ -10,7 +10,7 @@ from typing import Any
 from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command
 from sightplan.commands.shared_flags import PlaceArguments
-from sightplan.model import FeedbackStatus, InputError, StopReason, user_path
+from sightplan.model import CancelledError, FeedbackStatus, InputError, StopReason, user_path
 from sightplan.records import messages
 
 _EXAMPLES = """\
@@ -73,13 +73,17 @@ def do(arguments: DoArguments) -> Result:
     before = signal.signal(signal.SIGINT, lambda number, _: asked_to_stop.append(number))
     try:
         with connected(arguments.place) as node:
-            result = node.do(goal, arguments.timeout, lambda: bool(asked_to_stop), _tell)
+            result = node.do(goal, arguments.timeout, lambda: bool(asked_to_stop), _tell_wait,
+                             _tell_step)
     finally:
         signal.signal(signal.SIGINT, before)
-    raise_error(result, 'agent')
+    cancelled = bool(asked_to_stop) and result.error_code == CancelledError.code
+    if not cancelled:
+        raise_error(result, 'agent')
     reached = result.stop_reason in _REACHED
-    print(f'{"done" if reached else "not done"} after {result.steps} actions: '
-          f'{result.message or result.stop_reason} ({result.seconds:.1f} s)')
+    ending = 'cancelled' if cancelled else 'done' if reached else 'not done'
+    print(f'{ending} after {result.steps} actions: '
+          f'{result.message or result.error_msg or result.stop_reason} ({result.seconds:.1f} s)')
     return {'stop_reason': result.stop_reason, 'message': result.message,
             'steps': int(result.steps), 'seconds': float(result.seconds)}, (
                 DONE if reached else FAILED)
@@ -98,12 +102,15 @@ def _text(problem: Path | None) -> str:
                          'file') from error
 
 
-def _tell(feedback: Any) -> None:
-    """Print a stage of the episode that a person wants to see: actions, and long waits."""
-    if feedback.stage == 'act':
-        action = f'{feedback.action.name}({", ".join(feedback.action.args)})'
-        status = {number: one.value for one, number in messages.numbers(
-            FeedbackStatus).items()}.get(feedback.status, '')
-        print(f'{feedback.step}. {action}: {status}', flush=True)
-    elif feedback.stage.startswith('waiting'):
-        print(feedback.stage, flush=True)
+def _tell_wait(stage: str) -> None:
+    """Print a stage in which the agent waits for something."""
+    if stage.startswith('waiting'):
+        print(stage, flush=True)
+
+
+def _tell_step(step: Any) -> None:
+    """Print an action and what the world said to it."""
+    action = f'{step.action.name}({", ".join(step.action.args)})'
+    status = {number: one.value for one, number in messages.numbers(FeedbackStatus).items()}.get(
+        step.status, '')
+    print(f'{step.index + 1}. {action}: {status}', flush=True)

@@ -14,8 +14,9 @@ from sightplan_interfaces import msg
 from sightplan_interfaces.srv import Ground, Locate, TellApart
 
 from sightplan.agent import answers_only_samples
+from sightplan.domains import domain_names, load_domain
 from sightplan.grounding import PARSERS, BackendGrounder
-from sightplan.model import Answer, Observation, SightplanError, param
+from sightplan.model import Answer, Observation, Question, SightplanError, param
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Deadline, Model, Query, Reply, can_ask
 from sightplan.queries import Detect, yes_no_queries
@@ -132,6 +133,7 @@ class GrounderNode(BackendNode):
             self._fill_picture(asked, limit_s)
         observation = self.observations.read(asked)
         questions = query_messages.questions_from_request(request)
+        self._check_questions(questions, request.domain)
         try:
             answers = user.ask(
                 yes_no_queries(observation, questions,
@@ -143,6 +145,24 @@ class GrounderNode(BackendNode):
         query_messages.fill_answers(response, cast(list[Answer], answers))
         response.model, response.image_id = messages.text(user.model), observation.image_id
         response.seconds = time.monotonic() - started
+
+    def _check_questions(self, questions: Sequence[Question], named: str) -> None:
+        """Refuse an atom that no domain has, and one that its question is not about.
+
+        Args:
+            questions: of the request.
+            named: the domain that the request names; '' for the node's own, if it has one.
+
+        Raises:
+            InputError: names question and remedy.
+        """
+        for question in questions:
+            if question.in_words or not (named or self.settings.domain):
+                continue
+            domain = load_domain(named or self.settings.domain)
+            if named or domain.wording.knows(question.atom) or not any(
+                    load_domain(other).wording.knows(question.atom) for other in domain_names()):
+                domain.check_question(question)
 
     def _locate(self, user: BackendGrounder, request: Locate.Request, response: Locate.Response,
                 limit_s: float) -> None:

@@ -21,6 +21,7 @@ from sightplan.model import (
     DeadlineError,
     Feedback,
     FeedbackStatus,
+    StoppedError,
     WorldError,
 )
 from sightplan.model.ports import Shown
@@ -298,13 +299,12 @@ class WorldNode(Node):
                 return result
             fill = await self.worker.call(lambda: self._act(carry_out, handle.request))
         except CancelledError as error:
-            await self._show_broken_off()
-            if handle.is_cancel_requested:
-                handle.canceled()
-            else:
-                handle.abort()
-            return fill_error(result, error)
+            return await self._broken_off(handle, result, error)
         except Exception as error:
+            if (handle.is_cancel_requested and isinstance(error, WorldError)
+                    and not isinstance(error, StoppedError)):
+                # The arm holds because of it; a stop that lasts is told as one.
+                return await self._broken_off(handle, result, CancelledError(str(error)))
             self.get_logger().error(f'{words(handle.request)} failed: {error_text(error)}')
             await self._show_broken_off()
             handle.abort()
@@ -316,6 +316,16 @@ class WorldNode(Node):
         handle.publish_feedback(kind.Feedback(progress=1.0))
         handle.succeed()  # also when cancelled meanwhile: a skill that was done was done
         return result
+
+    async def _broken_off(self, handle: ServerGoalHandle, result: Any,
+                          error: CancelledError) -> Any:
+        """End a goal that its client cancelled, or that nobody waits for; returns its result."""
+        await self._show_broken_off()
+        if handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.abort()
+        return fill_error(result, error)
 
     async def _show_broken_off(self) -> None:
         """Show the world after a goal that failed; errors are only logged."""

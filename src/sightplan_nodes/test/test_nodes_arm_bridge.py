@@ -23,6 +23,7 @@ from sightplan.model import (
     Atom,
     Belief,
     BeliefUpdated,
+    CancelledError,
     InputError,
     StoppedError,
     WorldError,
@@ -275,6 +276,7 @@ def test_a_cancelled_action_holds_the_arm(bench) -> None:
         b.client.cancel.set()
         thread.join(LIMIT_S)
         b.skills.move_s = MOVE_S
+        assert results[0].error_code == CancelledError.code, 'no failure of the arm'
         assert '(cancelled)' in results[0].error_msg
         assert len(b.driver.followed) >= 2  # a brake that comes late is sent again
         b.client.cancel.clear()
@@ -572,6 +574,20 @@ def test_an_action_that_is_cancelled_as_it_begins_does_not_move(bench) -> None:
         thread, _ = b.client.later()
         thread.join(LIMIT_S)
         assert b.driver.followed == []
+
+
+def test_a_stop_that_meets_a_cancelled_action_is_told_as_a_stop(bench) -> None:
+    with bench() as b:
+        b.client.load()
+
+        def stopped(action):
+            b.client.cancel.set()
+            eventually(lambda: b.bridge._goal.cancelled, 'the cancel')
+            raise StoppedError('the arm was stopped')
+        b.bridge.act = stopped
+        thread, results = b.client.later()
+        thread.join(LIMIT_S)
+        assert results[0].error_code == StoppedError.code
 
 
 def test_messages_that_cannot_be_taken_are_dropped(bench, monkeypatch) -> None:

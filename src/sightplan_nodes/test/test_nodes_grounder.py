@@ -339,6 +339,27 @@ def test_questions_that_cannot_be_read_are_named(made: Callable, atoms: list[str
     assert (reply.error_code, reply.error_msg[:len(what)]) == (InputError.code, what)
 
 
+@pytest.mark.parametrize(('atom', 'question', 'domain', 'said'), [
+    ('onn g,b', 'Is the green block on top of the blue block?', '', 'not an atom of this domain'),
+    ('on g', 'Is the green block on top of the blue block?', '', 'not an atom of this domain'),
+    ('on g,b', 'Is the green block the topmost of its column?', '',
+     "is not about on g,b: ask 'Is the green block on top of the blue block?'"),
+    ('on g,b', 'Is the red block on top of the blue block?', '', 'is not about on g,b'),
+    ('on g,b', 'Is the green one upon the blue one?', '', ''),
+    ('on g,b', 'Is the green block on top of the blue block?', '', ''),
+    ('reachable sink_1', 'Is the sink reachable?', '', ''),  # of another domain that there is
+    ('reachable sink_1', 'Is the sink reachable?', 'blocksworld', 'not an atom of this domain')])
+def test_an_atom_that_does_not_fit_its_question_is_refused(
+        made: Callable, atom: str, question: str, domain: str, said: str) -> None:
+    with made(domain='blocksworld') as client:
+        reply = client.ground_service(Ground.Request(
+            atoms=[atom], questions=[question], domain=domain,
+            observation=conversions.observation_to_request(Observation(IMAGE, 7))), LIMIT_S)
+        asked = len(client.backend.requests)
+    assert said in reply.error_msg
+    assert (reply.error_code, asked) == ((InputError.code, 0) if said else (0, 1))
+
+
 def test_a_picture_is_known_by_its_id(made: Callable) -> None:
     with made() as client:
         unknown = client.ground('r', with_image=False)

@@ -144,7 +144,7 @@ class Domain:
         pddl: text of the domain file.
         settings_hash: SHA-256 of ``domain.yaml``, ``priors.yaml`` and ``calibrations/``, as far as
             there are any, first 12 hex digits.
-        question, is_question, goal_text, identify, question_hash: see ``Wording``.
+        question, is_question, check_question, goal_text, identify, question_hash: see ``Wording``.
         grounding_prompt, planning_prompt, memory, became, prompt_names, prompt_hash: see
             ``Prompts``.
 
@@ -170,7 +170,7 @@ class Domain:
         self.wording = words = Wording(folder, self.schema)
         self.question_hash: str = words.question_hash
         self.question, self.goal_text = words.question, words.goal_text
-        self.is_question = words.is_question
+        self.is_question, self.check_question = words.is_question, words.check_question
         self._paraphrases = Paraphrases(folder, self.schema, words.templates, words.object_text)
         self.identify = words.identify
         self.prompts = told = Prompts(folder, self.schema, words, self.reference, prompts)

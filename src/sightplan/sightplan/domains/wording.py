@@ -230,20 +230,49 @@ class Wording:
         """
         return Question(atom, self.fill(self.templates, atom))
 
+    def knows(self, atom: Atom) -> bool:
+        """Whether an atom fits the vocabulary: its predicate, and the number of its objects."""
+        predicate = self._schema.predicates.get(atom.predicate)
+        return predicate is not None and len(atom.args) == len(predicate.parameters)
+
+    @functools.lru_cache(maxsize=1 << 14)  # noqa: B019 (domains are kept)
+    def check_question(self, question: Question) -> None:
+        """Check that a question worded as the domain's asks about its atom, not about another.
+
+        A question in other words passes: only a model can read it.
+
+        Raises:
+            InputError: the atom does not fit the vocabulary, or the text is another atom's.
+        """
+        atom, text = question.atom, question.text.strip()
+        own = self.question(atom).text
+        found = {name: match for name, form in self._forms.items()
+                 if (match := form.fullmatch(text))}
+        match, known = found.get(atom.predicate), self._forms[atom.predicate].fullmatch(own)
+        if not found or known is None:
+            return
+        if match is not None:
+            keys = [atom.args[int(field.removeprefix('name'))]
+                    for field in _fields(self.templates[atom.predicate])]
+            if _plain(match.groups()) in (_plain(known.groups()), _plain(keys)):
+                return
+        raise InputError(f'the question {text!r} is not about {atom}: ask {own!r}, in words of '
+                         'your own, or about the atom that is meant')
+
     def is_question(self, text: str) -> bool:
         """Whether a text is one of the domain's questions, with any names of objects."""
-        return any(form.fullmatch(text.strip()) for form in self._forms)
+        return any(form.fullmatch(text.strip()) for form in self._forms.values())
 
     @functools.cached_property
-    def _forms(self) -> tuple[re.Pattern[str], ...]:
-        """Regular expressions, each of which matches the questions about one predicate."""
-        return tuple(
-            _pattern(template, {
+    def _forms(self) -> dict[str, re.Pattern[str]]:
+        """Regular expressions of the questions about each predicate; groups are the objects."""
+        return {
+            name: _pattern(template, {
                 **{str(index): self._object_pattern(kind)
                    for index, kind in enumerate(self._schema.predicates[name].types)},
                 **{f'name{index}': _NAME for index in range(
                     len(self._schema.predicates[name].types))}})
-            for name, template in self.templates.items())
+            for name, template in self.templates.items()}
 
     def _object_pattern(self, kind: str) -> str:
         """Return a regular expression for the names of objects of a type and its subtypes."""
@@ -261,8 +290,8 @@ class Wording:
                 continue
             parts = {'name': _NAME, 'spoken': r'[\w.-]+(?: [\w.-]+)*', 'upper': _NAME}
             words = '|'.join(map(re.escape, names.words.values())) or '(?!)'
-            found |= {_pattern(names.unnamed, parts).pattern,
-                      _pattern(names.named, {**parts, 'word': words}).pattern}
+            found |= {_expression(names.unnamed, parts),
+                      _expression(names.named, {**parts, 'word': words})}
         return '|'.join(sorted(found))
 
     def goal_text(self, problem: Problem) -> str:
@@ -305,15 +334,30 @@ class Wording:
 
 
 def _pattern(template: str, parts: Mapping[str, str]) -> re.Pattern[str]:
-    """Return a pattern that matches a filled template.
+    """Return a pattern that matches a filled template, with a group for each placeholder.
 
     Args:
         template: with placeholders.
-        parts: what matches that which may stand for each of them.
+        parts: what matches that which may stand for each of them, without groups.
     """
-    return re.compile(''.join(
-        re.escape(text) + ('' if field is None else f'(?:{parts[field]})')
-        for text, field, _, _ in string.Formatter().parse(template)), re.IGNORECASE)
+    return re.compile(_expression(template, parts, '('), re.IGNORECASE)
+
+
+def _expression(template: str, parts: Mapping[str, str], opening: str = '(?:') -> str:
+    """Return the regular expression of a filled template; see ``_pattern``."""
+    return ''.join(
+        re.escape(text) + ('' if field is None else f'{opening}{parts[field]})')
+        for text, field, _, _ in string.Formatter().parse(template))
+
+
+def _fields(template: str) -> list[str]:
+    """Return the placeholders of a template, in their order."""
+    return [field for _, field, _, _ in string.Formatter().parse(template) if field is not None]
+
+
+def _plain(names: Iterable[str]) -> list[str]:
+    """Return names in small letters, with a space for all that is no letter or digit."""
+    return [re.sub(r'[\W_]+', ' ', name).strip().casefold() for name in names]
 
 
 def _place(problem: Problem, name: str) -> str:

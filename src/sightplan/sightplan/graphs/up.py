@@ -58,7 +58,7 @@ _REFUSAL = re.compile(r'could not create data (writer|reader)|security files|inv
                       r'|failed to create \w+ Data(Writer|Reader)')
 
 _PR_SET_PDEATHSIG = 1
-_DEAF_TO_INTERRUPTS = ('/bin/sh', '-c', 'trap "" INT; exec "$0" "$@"')
+DEAF_TO_INTERRUPTS = ('/bin/sh', '-c', 'trap "" INT; exec "$0" "$@"')
 """Start of a node's command line: while its modules load, an interruption makes no traceback."""
 _TURN_S = 4.0  # before the next node is asked to stop
 _PATIENCE = ((signal.SIGTERM, 6.0), (signal.SIGKILL, 5.0))  # after the polite signal
@@ -433,7 +433,7 @@ class _Run:
         spec = self._graph.nodes[index]
         try:
             popen = subprocess.Popen(
-                [*_DEAF_TO_INTERRUPTS, *self._commands[index]],
+                [*DEAF_TO_INTERRUPTS, *self._commands[index]],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=None if self._owns_terminal(spec) else subprocess.PIPE,
                 env=dict(self._environment), start_new_session=True,
