@@ -112,6 +112,18 @@ def test_links_and_pictures_exist(page):
             assert (page.parent / target).exists(), f'{page.name} links to {target}'
 
 
+def test_python_files_that_pages_name_exist():
+    held = [path for top in ('docs', 'docker', 'examples', 'src', 'studies', 'tests', 'training')
+            for path in (ROOT / top).rglob('*.*')]
+    files = {path.as_posix() for path in held if path.suffix == '.py'}
+    named = {(page.relative_to(ROOT), name)
+             for page in [*held, *ROOT.glob('*.md')] if page.suffix == '.md'
+             for name in re.findall(r'`([\w/]+/\w+\.py)`', page.read_text('utf-8'))}
+    missing = {(page, name) for page, name in named
+               if not any(file.endswith('/' + name) for file in files)}
+    assert len(named) > 30 and not missing
+
+
 def test_the_navigation_of_the_site_leads_to_files():
     named = re.findall(r'(\S+\.md)$', (ROOT / 'mkdocs.yml').read_text(), re.MULTILINE)
     assert len(named) > 30

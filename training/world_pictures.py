@@ -258,7 +258,7 @@ def changed(image: Bytes, rng: np.random.Generator) -> Bytes:
 
 
 def _bytes(values: NDArray[np.floating[Any]]) -> Bytes:
-    return np.clip(values, 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(values, 0, 255), np.uint8)
 
 
 def write(folder: Path, image: Bytes) -> None:

@@ -67,3 +67,16 @@ def test_a_wording_that_names_what_is_not_there_is_refused_with_its_file(tmp_pat
         "predicates: {clear: {same: ['is {0} <tidy>']}}\n")
     with pytest.raises(DomainError, match=r'paraphrases.yaml:1: clear: .*<tidy>. stands for'):
         load_domain(str(folder)).read_question('is red tidy?')
+
+
+@pytest.mark.parametrize('text', [
+    'Is the red block in column 2?', 'Is red in column number 2?', 'is red in c2',
+    'Is the red block part of the c2 column?', 'Does stack 2 contain the red cube?'])
+def test_a_column_is_named_by_its_number_or_its_label(text):
+    assert load_domain('blocksworld').read_question(text) == _meaning(
+        'blocksworld', 'incolumn r c2')
+
+
+@pytest.mark.parametrize('text', ['Is the red block in 2?', 'Is the red block in column 9?'])
+def test_a_bare_number_and_a_number_without_a_column_are_no_column(text):
+    assert load_domain('blocksworld').read_question(text) is None

@@ -6,6 +6,7 @@ written out: what none of them fits is no question of the domain.
 
 A wording is a text in small letters with {0}, {1}, ... for objects, ``(a|b)`` for one of several
 texts, ``[a|b]`` for one of them or none, and ``<name>`` for what ``words`` has under the name.
+NAME stands for the name of an object, or for the part of it that ``object`` puts into the name.
 "Is ...", "does ..." and "can you tell me whether ..." need no wording of their own where a wording
 begins with ``is {0}``.
 """
@@ -45,6 +46,7 @@ _TOKENS = re.compile(r'<(?P<word>\w+)>|\{(?P<argument>\d+)\}|(?P<name>NAME)|(?P<
 class _Names(Record):
     name: str
     forms: tuple[str, ...]
+    object: str = 'NAME'
 
 
 class _Meanings(Record):
@@ -119,8 +121,10 @@ class Paraphrases:
         names = [next(text for key, text in found.items()
                       if text is not None and key.startswith(f'a{at}_'))
                  for at in range(len(kinds))]
+        full = [self._rule(kind).object.replace('NAME', name)
+                for name, kind in zip(names, kinds, strict=True)]
         words = {name: self._object_text(name, kind)
-                 for name, kind in zip(names, kinds, strict=True)}
+                 for name, kind in zip(full, kinds, strict=True)}
         return words if len(words) == len(kinds) else {}
 
     @functools.cached_property
@@ -183,17 +187,21 @@ class Paraphrases:
         return ''.join(parts)
 
     def _object(self, kind: str, at: int) -> str:
-        """Regular expression of the ways to name an object of a type, or of a type above it."""
+        """Regular expression of the ways to name an object of a type."""
+        rule = self._rule(kind)
+        return '(?:' + '|'.join(
+            self._expression(form, '', f'(?P<a{at}_{number}>{rule.name})')
+            for number, form in enumerate(rule.forms)) + ')'
+
+    def _rule(self, kind: str) -> _Names:
+        """How objects of a type, or of the nearest type above it that the file has, are named."""
         assert self._file is not None
         while kind not in self._file.objects and kind in self._schema.types:
             kind = self._schema.types[kind]
         if kind not in self._file.objects:
             raise DomainError(f'{self._path}:1: objects: {kind} is missing (say how its objects '
                               'are named)')
-        rule = self._file.objects[kind]
-        return '(?:' + '|'.join(
-            self._expression(form, '', f'(?P<a{at}_{number}>{rule.name})')
-            for number, form in enumerate(rule.forms)) + ')'
+        return self._file.objects[kind]
 
 
 def _plain(text: str) -> str:
