@@ -59,7 +59,8 @@ def main(arguments):
     z = np.frombuffer(depth.data, np.float32).reshape(depth.height, depth.width)
     u, v = found.regions[0].x[0] * depth.width, found.regions[0].y[0] * depth.height
     far = float(z[int(v), int(u)])
-    point = far * np.array([(u - info.k[2]) / info.k[0], (v - info.k[5]) / info.k[4], 1, 1 / far])
+    x, y = u - 0.5 - info.k[2], v - 0.5 - info.k[5]  # K counts from the middle of a pixel
+    point = far * np.array([x / info.k[0], y / info.k[4], 1, 1 / far])
     at = info.header.frame_id
     while at != frame:
         if at not in frames:

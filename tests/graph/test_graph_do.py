@@ -20,6 +20,7 @@ from sightplan_nodes import do_client
 pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).resolve().parents[2] / 'examples'
+NUMBERS = re.compile(r'[xyz] (\S+?),? ')
 
 
 def beside(graph: Graph, *command: str | Path) -> subprocess.Popen[str]:
@@ -44,7 +45,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 def test_goals_are_reached_one_after_the_other_and_recorded(start, tmp_path: Path) -> None:
     out = tmp_path / 'run'
     graph = start('problem:=simple/problem_00', f'out:={out}', graph_name='do')
-    eventually(lambda: 'is loaded' in graph.text, 'the model')
+    eventually(lambda: 'is loaded (' in graph.text, 'the model')
     code, said, error = ended(do(graph, '--goal', '(on g b)'))
     assert code == 0 and re.search(r'(?m)^done after [1-9]\d* actions: ', said), (
         said, error, graph.text)
@@ -63,7 +64,7 @@ def test_goals_are_reached_one_after_the_other_and_recorded(start, tmp_path: Pat
 def test_after_an_interruption_another_goal_can_be_given(start, tmp_path: Path) -> None:
     graph = start('problem:=simple/problem_00', f'out:={tmp_path / "run"}', 'execution:=arm',
                   'reset_timeout_s:=200', graph_name='do')
-    eventually(lambda: 'is loaded' in graph.text, 'the model')
+    eventually(lambda: 'is loaded (' in graph.text, 'the model')
     process = do(graph, '--goal', '(and (on g b) (on b p))')
     assert process.stdout is not None
     eventually(lambda: any(re.match(r'\d+\. ', line) for line in process.stdout),
@@ -87,7 +88,7 @@ def test_where_no_agent_is_the_domain_and_the_namespace_are_named(monkeypatch, c
 def test_the_client_that_reaches_a_goal_cancels_it_on_ctrl_c(start, tmp_path: Path) -> None:
     graph = start('problem:=simple/problem_00', f'out:={tmp_path / "run"}', 'execution:=arm',
                   'reset_timeout_s:=200', graph_name='do')
-    eventually(lambda: 'is loaded' in graph.text, 'the model')
+    eventually(lambda: 'is loaded (' in graph.text, 'the model')
     process = beside(graph, '-u', EXAMPLES / 'reach_goal.py', '(and (on g b) (on b p))')
     assert process.stdout is not None
     eventually(lambda: 'moveblock' in process.stdout.readline(), 'the first action')
@@ -99,7 +100,7 @@ def test_the_client_that_reaches_a_goal_cancels_it_on_ctrl_c(start, tmp_path: Pa
 def test_the_clients_in_examples_work_as_they_stand(start, tmp_path: Path) -> None:
     graph = start('problem:=simple/problem_00', f'out:={tmp_path / "run"}', 'namespace:=robot1',
                   graph_name='do')
-    eventually(lambda: 'is loaded' in graph.text, 'the model')
+    eventually(lambda: 'is loaded (' in graph.text, 'the model')
     there = ('--ros-args', '-r', '__ns:=/robot1')
     follower = beside(graph, EXAMPLES / 'follow_belief.py', '1', *there)
     code, said, error = ended(beside(
@@ -114,6 +115,14 @@ def test_the_clients_in_examples_work_as_they_stand(start, tmp_path: Path) -> No
         place = re.fullmatch(r'the green block: x .*, z (\S+) m in robot1/world\n', said)
         assert code == 0 and place is not None, (said, error)
         assert 0.0 < float(place.group(1)) < 0.1, 'on a block on the table'
+        if importlib.util.find_spec('vision_msgs') is not None:
+            located = NUMBERS.findall(said)
+            code, said, error = ended(beside(
+                graph, EXAMPLES / 'follow_detections.py', '1', *there))
+            assert code == 0 and said.count('\n') == 1, (said, error)
+            assert 'the green block (' in said and ' m in robot1/world, within ' in said
+            for one, other in zip(located, NUMBERS.findall(said), strict=True):
+                assert abs(float(one) - float(other)) < 0.005, (located, said)
     code, said, error = ended(beside(graph, EXAMPLES / 'reach_goal.py', '(on g b)', *there))
     assert code == 0 and re.search(r'1\. moveblock\(g, .*\nplan_done after', said, re.DOTALL), (
         said, error, graph.text)
