@@ -21,7 +21,7 @@ IN_IMAGE = '/sightplan'
 LIMIT_S = 300.0
 """How long a service may take to become healthy, or the experiment to end."""
 
-VARIABLE = re.compile(r'\$\{(\w+)(:?)([-?])([^}]*)\}')
+VARIABLE = re.compile(r'\$\{(\w+)(:?)([-?+])([^}]*)\}')
 _APPENDED = ('profiles', 'volumes', 'cap_drop', 'security_opt')
 
 
@@ -42,6 +42,8 @@ def interpolated(value: Any, environ: Mapping[str, str]) -> Any:
 
     def put(match: re.Match[str]) -> str:
         name, colon, kind, text = match.groups()
+        if kind == '+':
+            return text.replace(f'${name}', environ[name]) if environ.get(name) else ''
         if environ.get(name) or (not colon and name in environ):
             return environ[name]
         assert kind == '-', f'{name} is not set: {text}'

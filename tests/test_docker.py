@@ -207,7 +207,7 @@ def test_what_a_service_runs_is_there(name, service):
     if service == 'operator':
         names = {field.name for field in dataclasses.fields(OperatorConsoleSettings)}
         enclave = ['--enclave', '/operator_console'] if name == 'secure' else []
-        place = [] if name == 'secure' else ['-r', '__ns:=/']
+        place = ['-r', '__ns:=/']
         flag, world, *more = arguments[1 + len(enclave):]
         assert arguments[:1 + len(enclave)] == ['--ros-args', *enclave]
         assert (flag, more) == ('-p', place)
@@ -299,17 +299,18 @@ def test_keys_are_handed_on_and_written_nowhere():
     assert not any(secret.search(name) for name in example())
 
 
+@pytest.mark.parametrize('space', ['', '/robot1'])
 @pytest.mark.parametrize('world', ['sim_bridge', 'arm_bridge'])
-def test_a_container_has_its_own_keys_read_only_and_no_others(world):
+def test_a_container_has_its_own_keys_read_only_and_no_others(world, space):
     graph = load_graph(GRAPH)
-    for service, content in setup('secure', WORLD=world).items():
+    for service, content in setup('secure', WORLD=world, NAMESPACE=space[1:]).items():
         node, _ = graph_command(content) or ('operator_console', [])
         mounted = {entry for entry in content['volumes'] if entry.startswith(KEYSTORE)}
         inside = {entry.removeprefix(KEYSTORE).partition(':')[0] for entry in mounted}
         assert mounted == {f'{KEYSTORE}{path}:/keystore{path}:ro' for path in inside}
         own = node.partition('/')[0]
-        assert inside == {'/public', '/enclaves/governance.p7s', '/enclaves/health',
-                          f'/enclaves/{own}'}, service
+        assert inside == {'/public', '/enclaves/governance.p7s', f'/enclaves{space}/health',
+                          f'/enclaves{space}/{own}'}, service
         assert node in {*(spec.full_name for spec in graph.nodes), 'operator_console'}
         assert content['environment'].items() >= {
             'ROS_SECURITY_ENABLE': 'true', 'ROS_SECURITY_STRATEGY': 'Enforce',
