@@ -302,6 +302,18 @@ def test_what_would_be_done_wrongly_is_refused(text: str) -> None:
         read_instruction(text)
 
 
+def test_one_more_thing_goes_to_the_same_place() -> None:
+    for text, things in (
+        ('Put the cup on the tray and the apple.', ['the cup', 'the apple']),
+        ('Put the cup on the tray and the plate, too.', ['the cup', 'the plate']),
+        ('Put the pink cups and the cans on the tray.', ['the pink cups', 'the cans']),
+        ('Put the pink cups and red cans on the tray.', ['the pink cups', 'red cans']),
+    ):
+        goods = [pair for wish in read_instruction(text) for pair in wish.goods]
+        assert [one.said for one, _ in goods] == things
+        assert {place.of.said for _, place in goods} == {'the tray'}
+
+
 def test_questions_that_ask_for_something_are_read() -> None:
     for asked in (
         'Could you put every mug onto the tray?',
@@ -330,6 +342,8 @@ def test_questions_that_ask_for_something_are_read() -> None:
         ('Put the mug behind the bowl.', 'the mug behind the bowl'),
         ('Put 77 mugs onto the tray.', "'77' is too large"),
         ('Put the mug into the middle drawer and close it.', 'the middle drawer'),
+        ('Put the red mugs on the tray and the plate.', "whether 'the plate' is one more place"),
+        ('Put the pink cups and cans on the tray.', "whether 'cans' are pink, too"),
         ('a' * 3000, 'at most 2000'),
     ],
 )

@@ -1370,9 +1370,30 @@ class ClauseReader:
                 return
             if self._clause.verb in ('close', 'open', 'mention') and phrase.head != 'drawer':
                 return
+            self._check_colour(self._clause.objects[-1], phrase)
             self._clause.objects.append(phrase)
             self._at = k
             self._take(phrase.end - k)
+
+    def _check_colour(self, before: Phrase, phrase: Phrase) -> None:
+        """Refuse "the pink cups and cans": the colour may be that of the cans, too.
+
+        Raises:
+            UnreadError: the second noun has neither an article nor a colour of its own.
+        """
+        if (
+            before.things.colours
+            and before.things.plural
+            and phrase.things.plural
+            and phrase.bare
+            and phrase.end == phrase.start + 1
+            and self._phrases.word(phrase.start - 1) in ('and', COMMA)
+        ):
+            raise self.unread(
+                f'it does not tell whether {phrase.things.said!r} are '
+                f'{" or ".join(before.things.colours)}, too (say "the {phrase.things.said}", or '
+                'the colour again)'
+            )
 
     def _is_apposition(self, phrase: Phrase) -> bool:
         if phrase.only_count:

@@ -574,6 +574,9 @@ class _Interpreter:
             )
             and not clause.gone
         ):
+            if places and not clause.verb and not clause.inherits:
+                raise self._unread(f'it does not tell whether {self._said(clause)!r} is one more '
+                                   'place or goes there, too')
             self._carry(things, repeated, clause)
             return
         if (
