@@ -29,7 +29,6 @@ from sightplan.model import (
     RefusedError,
     SightplanError,
     SpendingCapError,
-    Usage,
     param,
 )
 from sightplan.model.query import (
@@ -57,10 +56,10 @@ from sightplan_models._decisions_wire import (
     Typed,
     Wire,
 )
-from sightplan_models._event_loop import EventLoop
 from sightplan_models._openai_pictures import QUESTION, ChecksPictures, Said
-from sightplan_models._openai_server import DEFAULT_VARIABLE, Exchange, Failure, Size
+from sightplan_models._openai_server import Exchange, Failure, Size
 from sightplan_models._query_wire import to_wire
+from sightplan_models._server_client import ServerClient, ServerSettings
 
 _RAW = 'X-Stainless-Raw-Response'
 """Header by which the ``openai`` library is told to return a reply as it came; it is not sent."""
@@ -75,21 +74,18 @@ _ERRORS: Mapping[str, type[SightplanError]] = {
 """Errors of the model behind ``sightplan serve``, by the codes that it gives them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(ServerSettings):
     """Settings of the backend ``decisions``."""
+
+    backend = 'decisions'
 
     model: str = param('', "The model, by the service's name for it (needed, but by a server of "
                        'one model such as "sightplan serve")')
     wire: str = param('openai', 'Protocol: openai (/decisions), systemone (/systemone), sightplan '
                       '(/queries of "sightplan serve": all kinds of queries, exact replies)',
                       choices=('openai', 'systemone', 'sightplan'))
-    base_url: str = param('', 'Address of the service, such as http://localhost:8000/v1; empty: '
-                          'OPENAI_BASE_URL, else the service of OpenAI')
     path: str = param('', 'Path of the requests below base_url; empty: that of the protocol')
-    api_key_env: str = param(DEFAULT_VARIABLE, 'Name of the environment variable that holds the '
-                             'key; a server of your own may need none', identity=False)
-    name: str = param('', 'What the model is called in results; empty: model@server')
     questions_per_request: int = param(0, 'Most questions of one request; more are split; 0: what '
                                        'the protocol allows (openai 400, systemone 64)', low=0)
     decimals: int = param(2, 'Decimals to which the service rounds probabilities: its 0 and 1 are '
@@ -103,30 +99,6 @@ class Settings:
     detail: str = param('', 'Detail of images (low, high, auto, original), for openai; empty: not '
                         'sent', choices=('', 'low', 'high', 'auto', 'original'))
     concurrency: int = param(8, 'Most requests at a time', low=1, high=1024, identity=False)
-    timeout_s: float = param(120.0, 'Limit of one request [s]', low=0.1, high=3600.0,
-                             identity=False)
-    retries: int = param(5, 'Most further tries of a request after rate limits, outages and '
-                         'nonsense', low=0, high=100, identity=False)
-    backoff_s: float = param(1.0, 'Pause before the second try [s], doubled each time, with '
-                             'jitter; a service that says how long to wait is obeyed', low=0.0,
-                             high=60.0, identity=False)
-    price_in: float = param(0.0, 'Price of a million input tokens [USD]', low=0.0, identity=False)
-    price_cached: float = param(-1.0, "Price of a million input tokens that are in the service's "
-                                'cache [USD]; -1: as price_in', low=-1.0, identity=False)
-    price_out: float = param(0.0, 'Price of a million output tokens [USD]', low=0.0,
-                             identity=False)
-    max_cost_usd: float = param(0.0, 'Cap on the cost of a run [USD], as of the backend openai; '
-                                '0: none', low=0.0, identity=False)
-    max_tokens_total: int = param(0, 'Cap on the input and output tokens of a run together, '
-                                  '0: none', low=0, identity=False)
-
-    def __post_init__(self) -> None:
-        """Refuse settings that could carry a secret into results.
-
-        Raises:
-            InputError: names the field, but not its value.
-        """
-        _openai_server.check_secrets(self, 'decisions')
 
 
 class Backend(Prompted):
@@ -157,49 +129,19 @@ class Backend(Prompted):
         return super().ask(queries, deadline)
 
 
-class _Service:
+class _Service(ServerClient[Settings]):
     """A server, the requests to it, and what they cost."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = s = settings
+        s = settings
         if s.wire != 'sightplan' and not s.model:
             raise InputError('backend decisions: model is missing; name it with --backend-option '
                              'model=..., for a graph backend_options:=model=...')
         if s.wire != 'openai' and not s.base_url:
             raise InputError(f'backend decisions: base_url is missing; wire={s.wire} has no '
                              'address of its own: set base_url, such as http://localhost:8000/v1')
-        prices = _openai_server.Prices(s.price_in, None if s.price_cached < 0 else s.price_cached,
-                                       s.price_out, s.max_cost_usd, s.max_tokens_total)
-        if s.max_cost_usd and not prices.known:
-            raise InputError('backend decisions: max_cost_usd needs price_in and price_out; set '
-                             'them, or cap max_tokens_total')
-        self._server = _openai_server.Server(
-            base_url=s.base_url, api_key_env=s.api_key_env, concurrency=s.concurrency,
-            timeout_s=s.timeout_s, retries=s.retries, backoff_s=s.backoff_s, prices=prices,
-            label='decisions')
+        super().__init__(s, s.model, s.concurrency)
         self._accepted = False
-        self._loop = EventLoop('decisions-backend')
-
-    @property
-    def name(self) -> str:
-        """``model@server``, for example ``gpt-6-luna@api.openai.com/v1``."""
-        s = self._settings
-        return s.name or f'{s.model or "model"}@{self._server.host}'
-
-    @property
-    def usage(self) -> Usage:
-        """Requests that were answered, tokens and cost since the start."""
-        return self._server.meter.usage
-
-    def carry_over(self, spent: Usage) -> None:
-        """Count the spending of the run's earlier sessions towards the caps."""
-        self._server.meter.carry_over(spent)
-
-    def close(self) -> None:
-        """Cancel requests under way, and close the connections."""
-        if not self._loop.closed:
-            self._loop.call(self._server.close())
-            self._loop.close()
 
     async def _post(self, path: str, body: Mapping[str, Any], exchange: Exchange,
                     deadline: float | None) -> dict[str, Any]:

@@ -36,7 +36,6 @@ from sightplan.model import (
     RefusedError,
     SightplanError,
     SpendingCapError,
-    Usage,
     param,
 )
 from sightplan.model.dataclass_json import picture_id
@@ -73,7 +72,6 @@ from sightplan.vlm.images import MEDIA, encode
 from sightplan.vlm.replies import begins_unknown, without_surrogates
 from sightplan.vlm.wrapping import Prompted
 from sightplan_models import _openai_server
-from sightplan_models._event_loop import EventLoop
 from sightplan_models._openai_logprobs import (
     Likely,
     Token,
@@ -92,7 +90,8 @@ from sightplan_models._openai_messages import (
     refuses_system,
 )
 from sightplan_models._openai_pictures import QUESTION, ChecksPictures, Said, colour_picture
-from sightplan_models._openai_server import DEFAULT_VARIABLE, TOKEN_FIELDS
+from sightplan_models._openai_server import TOKEN_FIELDS
+from sightplan_models._server_client import ServerClient, ServerSettings
 
 _LOG = logging.getLogger(__name__)
 
@@ -142,16 +141,13 @@ _TOO_FEW = re.compile(r'below_min|minimum|greater than|>=|\bleast\b')
 """Words with which servers refuse a limit of tokens that is too small."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(ServerSettings):
     """Settings of the backend ``openai``."""
 
+    backend = 'openai'
+
     model: str = param('', "The model, by the server's name for it (needed)")
-    base_url: str = param('', 'Address of the server, such as http://localhost:8000/v1; empty: '
-                          'OPENAI_BASE_URL, else the service of OpenAI')
-    api_key_env: str = param(DEFAULT_VARIABLE, 'Name of the environment variable that holds the '
-                             'key; a server of your own may need none', identity=False)
-    name: str = param('', 'What the model is called in results; empty: model@server')
     temperature: float = param(0.0, 'Temperature of sampling; -1: not sent (some reasoning '
                                'models refuse it)', low=-1.0, high=2.0)
     top_p: float = param(0.0, 'Sampling from the most likely tokens that have this probability '
@@ -215,36 +211,6 @@ class Settings:
     concurrency: int = param(0, 'Most requests at a time; auto: as many as the server works on '
                              'where it says so (the slots of llama.cpp), 64 for vLLM and SGLang, '
                              'else 8', low=0, high=1024, identity=False, auto=0)
-    timeout_s: float = param(120.0, 'Limit of one request [s]', low=0.1, high=3600.0,
-                             identity=False)
-    retries: int = param(5, 'Most further tries of a request after rate limits, outages and '
-                         'nonsense', low=0, high=100, identity=False)
-    backoff_s: float = param(1.0, 'Pause before the second try [s], doubled each time, with '
-                             'jitter; a server that says how long to wait is obeyed', low=0.0,
-                             high=60.0, identity=False)
-    price_in: float = param(0.0, 'Price of a million prompt tokens [USD]', low=0.0,
-                            identity=False)
-    price_cached: float = param(-1.0, 'Price of a million prompt tokens that are in the '
-                                "server's cache [USD]; -1: as price_in", low=-1.0,
-                                identity=False)
-    price_out: float = param(0.0, 'Price of a million completion tokens [USD]', low=0.0,
-                             identity=False)
-    max_cost_usd: float = param(
-        0.0, 'Cap: when the run has cost this [USD], it stops before the next request and keeps '
-        'all finished episodes; 0: none. It is passed by one request at most: near it, fewer '
-        'are sent at a time. Requests without a reply count with the most they may take. All '
-        'sessions of a run count together (of one that was killed, the episode it was in is not '
-        'counted)', low=0.0, identity=False)
-    max_tokens_total: int = param(0, 'Cap on the prompt and completion tokens of a run together, '
-                                  '0: none', low=0, identity=False)
-
-    def __post_init__(self) -> None:
-        """Refuse settings that could carry a secret into results.
-
-        Raises:
-            InputError: names the field, but not its value.
-        """
-        _openai_server.check_secrets(self, 'openai')
 
 
 def content(settings: Settings, kind: object = None) -> str:
@@ -358,7 +324,7 @@ class Backend(Prompted):
         super().__init__(self.chat, ChatStyle(self.chat.pointing, self.chat.resized))
 
 
-class ServerChat(ChecksPictures, ModelByKind):
+class ServerChat(ServerClient[Settings], ChecksPictures, ModelByKind):
     """A model behind a server: answers yes/no questions, writes text, chooses by one letter."""
 
     def __init__(self, settings: Settings) -> None:
@@ -368,8 +334,8 @@ class ServerChat(ChecksPictures, ModelByKind):
             InputError: a setting is missing or wrong, or there is no key.
             BackendError: the ``openai`` library is missing.
         """
-        super().__init__()
-        self._settings = s = settings
+        ChecksPictures.__init__(self)
+        s = settings
         if not s.model:
             raise InputError('backend openai: model is missing; name it with --backend-option '
                              'model=..., for a graph backend_options:=model=... (any name for '
@@ -379,14 +345,7 @@ class ServerChat(ChecksPictures, ModelByKind):
         if s.min_pixels > s.max_pixels:
             raise InputError(f'backend openai: min_pixels = {s.min_pixels} is above max_pixels = '
                              f'{s.max_pixels}; lower it')
-        prices = _openai_server.Prices(s.price_in, None if s.price_cached < 0 else s.price_cached,
-                                       s.price_out, s.max_cost_usd, s.max_tokens_total)
-        if s.max_cost_usd and not prices.known:
-            raise InputError('backend openai: max_cost_usd needs price_in and price_out; set '
-                             'them, or cap max_tokens_total')
-        self._server = _openai_server.Server(
-            base_url=s.base_url, api_key_env=s.api_key_env, concurrency=s.concurrency,
-            timeout_s=s.timeout_s, retries=s.retries, backoff_s=s.backoff_s, prices=prices)
+        ServerClient.__init__(self, s, s.model, s.concurrency)
         self._dialect = _Dialect(TOKEN_FIELDS[0] if s.token_field == 'auto' else s.token_field,
                                  0 if s.logprobs == 'off' else s.top_logprobs,
                                  stop=not s.thinking_tokens,
@@ -400,27 +359,6 @@ class ServerChat(ChecksPictures, ModelByKind):
         self._refused: set[str] = set()
         self._images: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()
-        self._loop = EventLoop('openai-backend')
-
-    @property
-    def name(self) -> str:
-        """``model@server``, for example ``gpt-4.1@api.openai.com/v1``."""
-        return self._settings.name or f'{self._settings.model}@{self._server.host}'
-
-    @property
-    def usage(self) -> Usage:
-        """Requests that were answered, tokens and cost since the start."""
-        return self._server.meter.usage
-
-    def carry_over(self, spent: Usage) -> None:
-        """Count the spending of the run's earlier sessions towards the caps."""
-        self._server.meter.carry_over(spent)
-
-    def close(self) -> None:
-        """Cancel requests under way, and close the connections."""
-        if not self._loop.closed:
-            self._loop.call(self._server.close())
-            self._loop.close()
 
     @answers(YesNo, together=True)
     def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
