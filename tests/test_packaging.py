@@ -77,8 +77,8 @@ BROUGHT = {'lz4', 'backports-zstd', 'fast-downward-translate'}
 IN_EXTRAS = {
     # package: distributions that its modules import and that its extras bring
     'sightplan': {'rich'},
-    'sightplan_models': {'fastapi', 'openai', 'safetensors', 'torch', 'transformers',
-                         'uvicorn'},
+    'sightplan_models': {'fastapi', 'openai', 'safetensors', 'tokenizers', 'torch',
+                         'transformers', 'uvicorn'},
     'sightplan_suites': {'matplotlib', 'sightplan_report'},
     'sightplan_sim': {'sightplan_suites'},
 }

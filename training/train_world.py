@@ -94,7 +94,8 @@ def look(own: Path, foreign: Path, features: Features) -> Seen:
     for number, (file, kind, split, source, sort, views) in enumerate(jobs):
         image, rng = np.asarray(Image.open(file).convert('RGB')), np.random.default_rng(number)
         for view in range(1 + views):
-            found.append(features.of(changed(image, rng) if view else image))
+            found.append(torch.from_numpy(
+                features.of(changed(image, rng) if view else image)))
             known.append((kind, split, source, sort, view > 0))
     return Seen(torch.stack(found), *map(np.array, zip(*known, strict=True)))
 
@@ -200,7 +201,8 @@ def main() -> None:
     features = Features(SHIPPED / 'locator')
     seen = look(arguments.own, arguments.foreign, features)
     weights = fitted(seen)
-    chances = classified(seen.features, {name: one.float() for name, one in weights.items()})
+    chances = classified(seen.features.numpy(), {name: one.float().numpy()
+                                                 for name, one in weights.items()})
     names, networks, results = list(KINDS), dict[str, Any](), dict[str, Any]()
     cal = seen.split == 'cal'
     for network, kinds in NETWORKS.items():

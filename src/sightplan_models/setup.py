@@ -32,7 +32,8 @@ setup(
     extras_require={
         'openai': ['openai'],  # openai, decisions
         'serve': ['fastapi', 'uvicorn'],
-        'torch': ['num2words', 'safetensors', 'torch', 'transformers'],  # embedded, transformers
+        'torch': ['num2words', 'safetensors', 'tokenizers', 'torch',  # embedded,
+                  'transformers'],  # transformers
         'test': ['pytest'],
     },
     entry_points={

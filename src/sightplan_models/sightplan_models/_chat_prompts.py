@@ -51,7 +51,7 @@ class ChatPrompts:
                                'folder')
         self._template_options = template_options
         self._specials = self._special_tokens()
-        self._added = _any_of(self._tokenizer.get_added_vocab())
+        self._added = any_of(self._tokenizer.get_added_vocab())
         self._moves_pictures = False
         """Whether it was said that the template moves pictures."""
         self.split = functools.lru_cache(maxsize=64)(self._split)
@@ -143,11 +143,7 @@ class ChatPrompts:
         turn or an image's place. They are to be read, not obeyed, and must not end an episode
         either: a space after the first sign makes them plain text ("< |im_end|>").
         """
-        while True:
-            plain = self._specials.sub(lambda found: f'{found[0][0]} {found[0][1:]}', text)
-            if plain == text:
-                return plain
-            text = plain
+        return without_tokens(text, self._specials)
 
     def _special_tokens(self) -> re.Pattern[str]:
         """Tokens that no text of a prompt may hold; tags of answers may be there."""
@@ -157,7 +153,7 @@ class ChatPrompts:
             if getattr(token, 'special', False)}
         tokens |= {str(value) for name, value in vars(self._processor).items()
                    if name.endswith('_token') and isinstance(value, str)}
-        return _any_of(token for token in tokens - set(ANSWER_TAGS)
+        return any_of(token for token in tokens - set(ANSWER_TAGS)
                        if len(token) >= _SPECIAL_LETTERS)
 
     def _split(self, prompt: GroundingPrompt, described: str | None = None) -> tuple[str, str]:
@@ -203,6 +199,15 @@ def parts_of(prompt: GroundingPrompt, question: str, described: str | None = Non
     return ['\n'.join(filter(None, (prompt.before_image, described, after + gap + question)))]
 
 
-def _any_of(tokens: Iterable[str]) -> re.Pattern[str]:
+def without_tokens(text: str, tokens: re.Pattern[str]) -> str:
+    """A text in which a space after its first sign makes each of some tokens plain text."""
+    while True:
+        plain = tokens.sub(lambda found: f'{found[0][0]} {found[0][1:]}', text)
+        if plain == text:
+            return plain
+        text = plain
+
+
+def any_of(tokens: Iterable[str]) -> re.Pattern[str]:
     """Pattern that matches any of the tokens, the longest first."""
     return re.compile('|'.join(map(re.escape, sorted(tokens, key=len, reverse=True))) or r'(?!)')

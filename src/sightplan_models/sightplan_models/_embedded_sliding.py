@@ -28,6 +28,7 @@ from torch import Tensor
 from sightplan.model import Answer, BackendError, Usage
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers
 from sightplan.queries.yes_no import YesNo
+from sightplan_models._embedded_questions import checked_image
 from sightplan_models._embedded_sliding_network import (
     HEIGHT,
     KINDS,
@@ -47,7 +48,6 @@ from sightplan_models._unlike import Unlike, never
 WEIGHTS_FILE, SETTINGS_FILE = 'model.safetensors', 'config.json'
 _KEPT = 8
 """Readings that are kept."""
-_LEAST_PX = 16
 _ALIKE = 50.0
 """Smallest distance in RGB between the colours of the pieces and a usual colour that may be
 answered."""
@@ -182,7 +182,7 @@ class BoardReader(ModelByKind):
         a picture in which it sees no board, or that is unlike those that it was made for.
         """
         seen = queries[0].observation
-        image = _checked(seen.image)
+        image = checked_image(seen.image)
         asked = [understood(query.question.text) for query in queries]
         named = [one for one in asked if one is not None]
         least = max((1 + max(one.x, one.y) for one in named), default=0)
@@ -269,20 +269,6 @@ def _chance(reading: Reading, asked: Asked, shades: dict[str, NDArray[np.float64
 
 def _reply(chance: float) -> Answer:
     return Answer('yes' if chance >= 0.5 else 'no', chance, 1 - chance)
-
-
-def _checked(image: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
-    if image is None:
-        raise BackendError('embedded: the observation holds no image; this backend only answers '
-                           'questions about a picture')
-    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
-        raise BackendError(f'embedded: the image is {image.dtype} {image.shape}; it must be uint8 '
-                           'RGB of shape (height, width, 3)')
-    if min(image.shape[:2]) < _LEAST_PX:
-        raise BackendError(f'embedded: an image of {image.shape[1]}x{image.shape[0]} pixels shows '
-                           f'nothing; it must have {_LEAST_PX} at least (a world with '
-                           'pictures=none draws none)')
-    return image
 
 
 def _fit(image: NDArray[np.uint8]) -> Tensor:

@@ -17,16 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.torch import load_file
-from torch import Tensor
+from safetensors.numpy import load_file
 
 from sightplan.model import BackendError
-from sightplan_models._locator_network import Trunk
+from sightplan_models._embedded_network import Floats, convolve_normed, relu
 from sightplan_models._locator_pictures import channels, fit, put_image
-from sightplan_models._small_networks import NetworkFiles, digest_of
+from sightplan_models._small_networks import digest_of
 
 WEIGHTS_FILE, SETTINGS_FILE = 'world.safetensors', 'world.json'
 SEEN = 160, 120
@@ -46,34 +44,47 @@ class Features:
     """
 
     def __init__(self, folder: Path) -> None:
-        _, shape = NetworkFiles('locator', 'locator.safetensors', 'locator.json').read(folder)
         weights = {name.removeprefix('vision.'): value
                    for name, value in sorted(load_file(folder / 'locator.safetensors').items())
                    if name.startswith(tuple(f'vision.{layer}.' for layer in _LAYERS))}
         digest = hashlib.sha256()
         for name, value in weights.items():
-            digest.update(name.encode() + value.numpy().tobytes())
+            digest.update(name.encode() + value.tobytes())
         self.digest = digest.hexdigest()[:12]
-        trunk = Trunk(shape)
-        trunk.load_state_dict({name: value.float() for name, value in weights.items()},
-                              strict=False)
-        self._layers = [getattr(trunk.eval(), layer).to(memory_format=torch.channels_last)
-                        for layer in _LAYERS]
+        self._weights = {name: value.astype(np.float32) for name, value in weights.items()}
+        self._blocks = [sum(name.startswith(f'{layer}.') and name.endswith('.first.0.weight')
+                            for name in weights) for layer in _LAYERS]
 
-    def of(self, image: NDArray[np.uint8]) -> Tensor:
+    def of(self, image: NDArray[np.uint8]) -> Floats:
         """Features (528,) of a picture (H, W, 3), all of it and nothing beside it."""
         frame = fit((image.shape[1], image.shape[0]), SEEN)
-        seen = torch.from_numpy(channels(put_image(image, frame, SEEN), None))[None].contiguous(
-            memory_format=torch.channels_last)
-        found, step = list[Tensor](), 1
-        with torch.inference_mode():
-            for layer in self._layers:
-                seen, step = layer(seen), 4 if step == 2 else 2 * step
-                top, left = frame.top // step, frame.left // step
-                part = seen[0, :, top:max(-(-(frame.top + frame.height) // step), top + 1),
-                            left:max(-(-(frame.left + frame.width) // step), left + 1)].flatten(1)
-                found += [part.mean(1), part.std(1, correction=0)]
-        return torch.cat(found).sqrt()
+        seen: Floats = channels(put_image(image, frame, SEEN), None)
+        found, step = list[Floats](), 1
+        for layer, blocks in zip(_LAYERS, self._blocks, strict=True):
+            seen, step = self._layer(seen, layer, blocks), 4 if step == 2 else 2 * step
+            top, left = frame.top // step, frame.left // step
+            part = seen[:, top:max(-(-(frame.top + frame.height) // step), top + 1),
+                        left:max(-(-(frame.left + frame.width) // step), left + 1)]
+            part = part.reshape(len(part), -1)
+            found += [part.mean(1), part.std(1)]
+        return np.sqrt(np.concatenate(found))
+
+    def _layer(self, maps: Floats, name: str, blocks: int) -> Floats:
+        """Maps of a layer of ``_locator_network.Trunk``: half as many rows and columns.
+
+        Args:
+            maps: (channels, rows, columns) before it.
+            name: of the layer.
+            blocks: number of its residual blocks; 0: it is a convolution alone.
+        """
+        maps = relu(self._convolve(maps, f'{name}.0' if blocks else name, 2))
+        for block in range(1, blocks + 1):
+            inner = relu(self._convolve(maps, f'{name}.{block}.first'))
+            maps = relu(maps + self._convolve(inner, f'{name}.{block}.second'))
+        return maps
+
+    def _convolve(self, maps: Floats, name: str, stride: int = 1) -> Floats:
+        return convolve_normed(self._weights, maps, f'{name}.0', f'{name}.1', stride)
 
 
 class World:
@@ -95,8 +106,9 @@ class World:
             self._networks = {str(name): ([self._kinds.index(kind) for kind in one['kinds']],
                                           tuple(map(float, one['calibration'])))
                               for name, one in found['networks'].items()}
-            self._weights = {name: value.float()
-                             for name, value in load_file(folder / WEIGHTS_FILE).items()}
+            self._weights: dict[str, Floats] = {
+                name: value.astype(np.float32)
+                for name, value in load_file(folder / WEIGHTS_FILE).items()}
             if found['layers'] != self._features.digest:
                 raise ValueError(f'it was fitted to layers {found["layers"]}, the locator has '
                                  f'{self._features.digest}')
@@ -132,7 +144,7 @@ class World:
         return found
 
 
-def classified(features: Tensor, weights: dict[str, Tensor]) -> NDArray[np.float64]:
+def classified(features: Floats, weights: dict[str, Floats]) -> NDArray[np.float64]:
     """Probabilities (N, kinds + 1) of pictures with given features (N, D).
 
     Args:
@@ -141,11 +153,12 @@ def classified(features: Tensor, weights: dict[str, Tensor]) -> NDArray[np.float
             ``second`` (M, kinds + 1, H) and ``second_bias`` of M networks, of which the mean
             counts.
     """
-    seen = ((features - weights['mean']) / weights['scale']).clamp(-FARTHEST, FARTHEST)
-    hidden = torch.einsum('mhd,nd->mnh', weights['first'], seen) + weights['first_bias'][:, None]
-    out = torch.einsum('mkh,mnh->mnk', weights['second'], hidden.relu())
-    out = (out + weights['second_bias'][:, None]).double().softmax(-1).mean(0)
-    return out.numpy()
+    seen = ((features - weights['mean']) / weights['scale']).clip(-FARTHEST, FARTHEST)
+    hidden = relu(seen @ weights['first'].swapaxes(1, 2) + weights['first_bias'][:, None])
+    out = hidden @ weights['second'].swapaxes(1, 2) + weights['second_bias'][:, None]
+    out = np.exp(out.astype(np.float64) - out.max(-1, keepdims=True))
+    found: NDArray[np.float64] = (out / out.sum(-1, keepdims=True)).mean(0)
+    return found
 
 
 def log_odds(chances: NDArray[np.float64], kinds: list[int]) -> float:

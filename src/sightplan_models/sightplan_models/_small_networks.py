@@ -12,14 +12,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from sightplan.model import BackendError, InputError
-from sightplan_models._locator_network import Shape
+
+if TYPE_CHECKING:
+    from sightplan_models._locator_network import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class NetworkFiles:
 
     def read(self, folder: Path) -> tuple[dict[str, Any], Shape]:
         """Settings of a network, and its shape."""
+        from sightplan_models._locator_network import Shape
+
         found = json.loads((folder / self.settings).read_text())
         shape: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value
                                  for key, value in found['shape'].items()}

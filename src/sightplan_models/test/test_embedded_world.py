@@ -17,10 +17,12 @@ from sightplan.model.query import ask_one
 from sightplan.model.whereabouts import UNLIKE
 from sightplan.queries import Choose, Detect, Locate, YesNo
 
-pytest.importorskip('torch')
-from sightplan_models._embedded_world import World
-from sightplan_models._unlike import FOLDER, SHIPPED, foreign_by
-from sightplan_models.embedded import Backend, Settings, content
+torch = pytest.importorskip('torch')
+from sightplan_models._embedded_world import Features, World  # noqa: E402
+from sightplan_models._locator_network import Network, Shape, load_weights  # noqa: E402
+from sightplan_models._locator_pictures import channels  # noqa: E402
+from sightplan_models._unlike import FOLDER, SHIPPED, foreign_by  # noqa: E402
+from sightplan_models.embedded import Backend, Settings, content  # noqa: E402
 
 DOCS = Path(__file__).parents[3] / 'docs' / 'images'
 NETWORKS = ('locator', 'detector', 'blocksworld', 'household', 'paths', 'sliding')
@@ -151,3 +153,19 @@ def test_a_classifier_of_other_layers_is_refused(tmp_path: Path) -> None:
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {'layers': 'others'}))
     with pytest.raises(BackendError, match=r'others.*training/train_world\.py'):
         World(tmp_path / FOLDER, SHIPPED / 'locator')
+
+
+def test_features_are_those_of_the_locators_first_layers():
+    picture = np.random.default_rng(0).integers(0, 256, (120, 160, 3)).astype(np.uint8)
+    found = json.loads((SHIPPED / 'locator' / 'locator.json').read_text())['shape']
+    network, parts = Network(Shape(**{key: tuple(value) if isinstance(value, list) else value
+                                      for key, value in found.items()})).eval(), []
+    load_weights(network, SHIPPED / 'locator' / 'locator.safetensors')
+    trunk = network.vision
+    with torch.inference_mode():
+        seen = torch.from_numpy(channels(picture, None))[None]
+        for layer in (trunk.stem, trunk.four, trunk.eight, trunk.sixteen):
+            seen = layer(seen)
+            parts += [seen.mean((0, 2, 3)), seen.std((0, 2, 3), correction=0)]
+    expected = torch.cat(parts).sqrt().numpy()
+    assert np.allclose(Features(SHIPPED / 'locator').of(picture), expected, atol=1e-4)

@@ -30,8 +30,8 @@ def test_what_is_fitted_tells_foreign_pictures_from_own_ones_of_another_split():
                          np.where(foreign, np.where(rng.random(len(kinds)) < 0.5, 'photo',
                                                     'render'), 'own'),
                          rng.random(len(kinds)) < 0.5)
-    weights = {name: one.float() for name, one in training.fitted(seen).items()}
-    odds = np.array([log_odds(row, [0]) for row in classified(seen.features, weights)])
+    weights = {name: one.float().numpy() for name, one in training.fitted(seen).items()}
+    odds = np.array([log_odds(row, [0]) for row in classified(seen.features.numpy(), weights)])
     found = training.measured(odds, seen, [0], (0.0, 1.0))
     assert found['photographs and renders']['n'] == (foreign & (splits == 'test')).sum()
     low, high = found['photographs and renders']['auroc_interval']

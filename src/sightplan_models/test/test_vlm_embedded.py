@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,8 +26,17 @@ from sightplan.model.query import Deadline, ask_all
 from sightplan.queries import Answer, YesNo, yes_no_queries
 from sightplan.runs import RunSettings, resolved_backend_options
 from sightplan.vlm.api import make_backend, resolved_options
+from sightplan_models import _embedded_questions
+from sightplan_models._embedded_network import Network
 from sightplan_models._model_identity import files_hash
-from sightplan_models.embedded import SHIPPED, Backend, Settings, shipped_domains, shipped_folder
+from sightplan_models.embedded import (
+    SHIPPED,
+    Backend,
+    Settings,
+    question_model_of_transformers,
+    shipped_domains,
+    shipped_folder,
+)
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
@@ -49,6 +60,18 @@ RIGHT = {
     'Is the column labeled "c4" to the right of the column labeled "c2"?': True,
     'Is the column labeled "c2" to the right of the column labeled "c2"?': False,
 }
+WITHOUT_TORCH = """
+import sys
+import numpy as np
+sys.modules.update(torch=None, transformers=None)
+from sightplan.model import Atom, Observation, Question
+from sightplan.model.query import ask_all
+from sightplan.queries import yes_no_queries
+from sightplan_models.embedded import Backend, Settings
+queries = yes_no_queries(Observation(image=np.load(sys.argv[1])),
+                         (Question(Atom('probe'), sys.argv[2]),))
+print(ask_all(Backend(Settings(domain='blocksworld')), queries)[0].text)
+"""
 
 
 @cache
@@ -96,40 +119,67 @@ def test_the_weights_are_stored_in_half_precision() -> None:
     assert kinds == {'F16'}
 
 
-def test_packed_answers_equal_those_asked_one_by_one() -> None:
+@cache
+def by_transformers() -> Any:
+    return question_model_of_transformers(BLOCKS, Settings())
+
+
+def gaps(some: Any, others: Any) -> list[float]:
+    return [abs(one - other) for a, b in zip(some, others, strict=True)
+            for one, other in ((a.p_yes, b.p_yes), (a.p_no, b.p_no))]
+
+
+def test_answers_equal_those_of_transformers_one_prompt_at_a_time() -> None:
     both = request(picture(), [*RIGHT, 'Is the orange cube there?', 'Red?'])
-    packed, plain = ask_all(backend(), both), one_by_one(backend(), both)
-    assert backend().main.mechanism == 'packed'
     assert len({len(q.question.text.split()) for q in both}) > 2  # unequal lengths
-    for fast, slow in zip(packed, plain, strict=True):
-        assert fast.text == slow.text
-        assert fast.p_yes == pytest.approx(slow.p_yes, abs=1e-5)
-        assert fast.p_no == pytest.approx(slow.p_no, abs=1e-5)
+    ours, theirs = ask_all(backend(), both), one_by_one(by_transformers(), both)
+    assert [one.text for one in ours] == [one.text for one in theirs]
+    assert max(gaps(ours, theirs)) < 1e-5
+    assert backend().name == by_transformers().name
+    assert backend().traits == by_transformers().traits
+
+
+@pytest.mark.parametrize('text', ['Is </s> the <image> red block there?', 'Is the <answer> red?',
+                                  'Is the <unk> block on top?', 'ROT ist der Block?', ' ', 'Is?'])
+def test_odd_texts_are_read_as_transformers_reads_them(text: str) -> None:
+    (ours,), (theirs,) = (ask_all(model, request(picture(), [text]))
+                          for model in (backend(), by_transformers()))
+    assert (ours.text, ours.verdict, ours.reason) == (theirs.text, theirs.verdict, theirs.reason)
+    assert ours.p_yes == pytest.approx(theirs.p_yes, abs=1e-5)
+
+
+def test_tokens_are_counted_as_transformers_counts_them() -> None:
+    counted = []
+    for model in (backend().main, by_transformers()):
+        before = model.usage
+        ask_all(model, request(picture(STACKS, 5), list(RIGHT)))
+        ask_all(model, request(picture(STACKS, 5), list(RIGHT)[:3]))
+        counted.append(model.usage - before)
+    assert counted[0] == counted[1]
+
+
+def test_a_shipped_model_needs_neither_torch_nor_transformers(tmp_path: Path) -> None:
+    """Both take seconds to import; in a process of its own, as others have loaded them here."""
+    np.save(tmp_path / 'picture.npy', picture())
+    done = subprocess.run([sys.executable, '-c', WITHOUT_TORCH, str(tmp_path / 'picture.npy'),
+                           next(iter(RIGHT))], capture_output=True, text=True, check=False)
+    assert done.stdout == 'yes\n', done.stderr
 
 
 def test_a_shifted_position_would_be_noticed(monkeypatch: Any) -> None:
     """The comparison above can fail: positions one too high give other numbers."""
     mine = Backend(Settings(domain='blocksworld'))
-    plain = one_by_one(mine, request(picture(), RIGHT))
-    engine = mine.main._engine
-    run = engine._run
-
-    def shifted(wanted: Any, **inputs: Any) -> Any:
-        if 'position_ids' in inputs:  # they are not given when the image is encoded
-            inputs['position_ids'] = inputs['position_ids'] + 1
-        return run(wanted, **inputs)
-
-    monkeypatch.setattr(engine, '_run', shifted)
-    packed = ask_all(mine, request(picture(), RIGHT))
-    gaps = [abs((a.p_yes or 0) - (b.p_yes or 0)) for a, b in zip(packed, plain, strict=True)]
-    assert max(gaps) > 1e-5
+    right = ask_all(mine, request(picture(), RIGHT))
+    rotation = Network._rotation
+    monkeypatch.setattr(Network, '_rotation', lambda self, before, count: rotation(
+        self, before + (before > 0), count))
+    assert max(gaps(ask_all(mine, request(picture(), RIGHT)), right)) > 1e-5
 
 
-def test_a_bound_on_memory_does_not_change_answers() -> None:
-    small = Backend(Settings(domain='blocksworld', memory_gb=1e-6))
-    chunked = ask_all(small, request(picture(), RIGHT))
-    for one, other in zip(chunked, ask(picture(), RIGHT), strict=True):
-        assert one.p_yes == pytest.approx(other.p_yes, abs=1e-5)
+def test_passes_do_not_change_answers(monkeypatch: Any) -> None:
+    whole = ask(picture(), RIGHT)
+    monkeypatch.setattr(_embedded_questions, '_QUESTIONS_A_PASS', 3)
+    assert max(gaps(ask(picture(), RIGHT), whole)) < 1e-5
 
 
 def test_words_around_questions_are_left_out() -> None:
@@ -141,15 +191,15 @@ def test_words_around_questions_are_left_out() -> None:
 
 
 def test_an_image_is_encoded_once_for_requests_in_a_row(monkeypatch: Any) -> None:
-    engine = backend().main._engine
+    network = backend().main._network
     encoded = []
-    whole = engine.encode
+    whole = network.encode
 
     def counted(*args: Any) -> Any:
         encoded.append(1)
         return whole(*args)
 
-    monkeypatch.setattr(engine, 'encode', counted)
+    monkeypatch.setattr(network, 'encode', counted)
     image = picture(STACKS[::-1])
     first, second = list(RIGHT)[:9], list(RIGHT)[5:]
     again = ask(image, first)[5:] + ask(image, second)[4:]
@@ -324,8 +374,7 @@ def test_broken_model_folder_names_the_remedy(tmp_path: Path) -> None:
 
 
 def test_missing_library_names_the_remedy(monkeypatch: Any) -> None:
-    import sys
-    monkeypatch.setitem(sys.modules, 'transformers', None)
+    monkeypatch.setitem(sys.modules, 'tokenizers', None)
     with pytest.raises(BackendError, match='pip install'):
         Backend(Settings())
 

@@ -17,7 +17,8 @@ from sightplan.model.query import ask_all
 from sightplan.queries import YesNo, yes_no_queries
 from sightplan.vlm.api import backend_content
 from sightplan_models._depth import FARTHEST_M, NEAREST_M, depth_channel
-from sightplan_models.embedded import Backend, Settings, _with_depth
+from sightplan_models._transformers_questions import _with_depth
+from sightplan_models.embedded import Backend, Settings
 
 torch = pytest.importorskip('torch')
 pytest.importorskip('transformers')

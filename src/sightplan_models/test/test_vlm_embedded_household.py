@@ -19,9 +19,15 @@ from sightplan.domains import load_domain
 from sightplan.model import EpisodeSpec, Observation
 from sightplan.model.query import ask_all
 from sightplan.queries import yes_no_queries
-from sightplan_models.embedded import Backend, Settings, shipped_folder
+from sightplan_models.embedded import (
+    Backend,
+    Settings,
+    question_model_of_transformers,
+    shipped_folder,
+)
 
 torch = pytest.importorskip('torch')
+pytest.importorskip('transformers')
 pytest.importorskip('pybullet')
 from tiny_models import one_by_one  # noqa: E402
 
@@ -107,14 +113,16 @@ def test_same_picture_same_answers() -> None:
     assert ask_all(backend(), request) == ask_all(backend(), request) == ask_all(again, request)
 
 
-def test_packed_answers_equal_those_asked_one_by_one() -> None:
+def test_answers_equal_those_of_transformers_one_prompt_at_a_time() -> None:
     look, atoms, _ = first_look()
     request = yes_no_queries(look, tuple(map(DOMAIN.question, atoms))[:12])
-    packed, plain = ask_all(backend(), request), one_by_one(backend(), request)
-    assert backend().main.mechanism == 'packed'
-    for fast, slow in zip(packed, plain, strict=True):
-        assert fast.text == slow.text
-        assert fast.p_yes == pytest.approx(slow.p_yes, abs=1e-4)
+    reference = question_model_of_transformers(shipped_folder('household'), Settings())
+    ours, theirs = ask_all(backend(), request), one_by_one(reference, request)
+    assert look.depth_m is not None and backend().traits == reference.traits
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.text == other.text
+        assert one.p_yes == pytest.approx(other.p_yes, abs=1e-5)
+        assert one.p_no == pytest.approx(other.p_no, abs=1e-5)
 
 
 def test_the_shipped_tokenizer_knows_every_question() -> None:
