@@ -17,11 +17,54 @@ _Test = Callable[[Bools], Bools]
 
 
 @dataclass(frozen=True, slots=True)
+class _Effects:
+    """Compiled effects of an action that set atoms to one value.
+
+    Attributes:
+        value: what they set atoms to.
+        always: columns that are set whatever the state.
+        simple: effects whose conditions are conjunctions, by the number of their literals.
+        others: other conditions, each with the columns that it sets.
+    """
+
+    value: bool
+    always: NDArray[np.intp]
+    simple: tuple[_Conjunctions, ...]
+    others: tuple[tuple[_Test, NDArray[np.intp]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Conjunctions:
+    """C conditions of m literals each, and the columns that they set.
+
+    They are evaluated together: an action of many objects has dozens of them.
+
+    Attributes:
+        columns, wanted: (C, m) columns of the literals, and whether they are positive.
+        sources: (P,) the condition of each of P effects, in the order of the columns that they
+            set.
+        starts: (S,) where the effects on each column that is set begin.
+        targets: (S,) these columns.
+    """
+
+    columns: NDArray[np.intp]
+    wanted: Bools
+    sources: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    targets: NDArray[np.intp]
+
+    def set_in(self, values: Bools) -> Bools:
+        """Return in which of (K, n) states each of the columns is set, (K, S)."""
+        true = (values[:, self.columns] == self.wanted).all(axis=-1)
+        return np.logical_or.reduceat(true[:, self.sources], self.starts, axis=1)
+
+
+@dataclass(frozen=True, slots=True)
 class _Batch:
-    """A compiled action: its precondition, and conditions and columns by value (False first)."""
+    """A compiled action: its precondition, and its effects by value (False first)."""
 
     applicable: _Test
-    effects: tuple[tuple[bool, tuple[tuple[_Test | None, NDArray[np.intp]], ...]], ...]
+    effects: tuple[_Effects, ...]
 
 
 class BatchModel:
@@ -50,14 +93,21 @@ class BatchModel:
             where: (K,) in which states it happens; the others stay; None: in all.
         """
         after = values.copy()
-        for value, parts in self._batch(action).effects:
-            for test, columns in parts:
-                chosen = where if test is None else (
-                    test(values) if where is None else test(values) & where)
-                if chosen is None:
-                    after[:, columns] = value
+        for effects in self._batch(action).effects:
+            if effects.always.size:
+                if where is None:
+                    after[:, effects.always] = effects.value
                 else:
-                    after[np.flatnonzero(chosen)[:, None], columns] = value
+                    after[np.flatnonzero(where)[:, None], effects.always] = effects.value
+            for part in effects.simple:
+                chosen = part.set_in(values)
+                if where is not None:
+                    chosen &= where[:, None]
+                kept = after[:, part.targets]
+                after[:, part.targets] = kept | chosen if effects.value else kept & ~chosen
+            for test, columns in effects.others:
+                chosen = test(values) if where is None else test(values) & where
+                after[np.flatnonzero(chosen)[:, None], columns] = effects.value
         return after
 
     def set_by(self, action: Action, predicate: str, value: bool) -> NDArray[np.intp]:
@@ -91,13 +141,40 @@ class BatchModel:
                 for atom, set_to, condition in ground.effects:
                     if set_to is value and atom in self._number:
                         by_condition.setdefault(condition, []).append(self._number[atom])
-                effects.append((value, tuple(
-                    (None if condition == AllOf() else self._test(condition),
-                     np.array(columns, np.intp))
-                    for condition, columns in by_condition.items())))
+                effects.append(self._effects(value, by_condition))
             found = self._compiled[action] = _Batch(
                 self._test(ground.precondition), tuple(effects))
         return found
+
+    def _effects(self, value: bool, by_condition: dict[Ground, list[int]]) -> _Effects:
+        """Compile effects, given as the columns that they set under each condition."""
+        always = np.array(by_condition.pop(AllOf(), []), np.intp)
+        by_size: dict[int, list[tuple[tuple[Literal, ...], list[int]]]] = {}
+        others = []
+        for condition, columns in by_condition.items():
+            parts = condition.parts if isinstance(condition, AllOf) else (condition,)
+            literals = tuple(part for part in parts if isinstance(part, Literal))
+            if len(literals) < len(parts):
+                others.append((self._test(condition), np.array(columns, np.intp)))
+            elif not any(part.positive and part.atom not in self._number for part in literals):
+                known = tuple(part for part in literals if part.atom in self._number)
+                by_size.setdefault(len(known), []).append((known, columns))
+        return _Effects(value, always, tuple(map(self._conjunctions, by_size.values())),
+                        tuple(others))
+
+    def _conjunctions(self, parts: Sequence[tuple[tuple[Literal, ...], list[int]]],
+                      ) -> _Conjunctions:
+        """Compile conditions with equally many literals, each with the columns that it sets."""
+        shape = len(parts), len(parts[0][0])
+        pairs = sorted((column, number) for number, (_, columns) in enumerate(parts)
+                       for column in columns)
+        targets, starts = np.unique([column for column, _ in pairs], return_index=True)
+        return _Conjunctions(
+            np.array([[self._number[literal.atom] for literal in literals]
+                      for literals, _ in parts], np.intp).reshape(shape),
+            np.array([[literal.positive for literal in literals]
+                      for literals, _ in parts], np.bool_).reshape(shape),
+            np.array([number for _, number in pairs], np.intp), starts, targets)
 
     def _test(self, condition: Ground) -> _Test:
         if isinstance(condition, Literal):
