@@ -607,7 +607,9 @@ def _effect(rule: _Rule, tokens: Sequence[_Token], before: Sequence[_Token],
         if rule.wants == '-far' and names and not any(token.has('STRAY') for token in tokens) and (
                 names[0].has('AREA') or (names[0].has('NAMED') and tokens[0].has('STICKTO'))):
             return False
-        if instead and rule.wants in _USUAL:
+        if (instead and rule.wants in _USUAL) or (rule.wants == '+length' and any(
+                token.text == 'rather than' and not token.read and token not in before
+                for token in segment)):  # "rather long than tight" bears with length
             found.ignored |= set(_words().effects[rule.wants[1:]])
         else:
             found.want(_scoped(rule.wants, segment), negation is not None)
