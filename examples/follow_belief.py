@@ -6,6 +6,7 @@ With a graph that has an agent (``sightplan up do``, ``sightplan up experiment m
 """
 
 import sys
+import time
 
 import rclpy
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -31,14 +32,20 @@ def main(episodes=0):
     """Print until so many episodes have ended; 0: until Ctrl-C."""
     rclpy.init()
     node = rclpy.create_node('follow_belief')
-    ended = []
-    for kind, topic, tell in (
-            (Belief, 'agent/belief', believed), (PlanStamped, 'agent/plan', planned),
-            (EpisodeEvent, 'agent/episode', lambda one: ended.append(one) if one.kind == one.ENDED
-             else None)):
-        node.create_subscription(kind, topic, tell, LATCHED)
-    while not episodes or len(ended) < episodes:
-        rclpy.spin_once(node, timeout_sec=1.0)
+    ended, heard_s = [], [0.0]
+
+    def listen(kind, topic, tell):
+        def take(message):
+            heard_s[0] = time.monotonic()
+            tell(message)
+        node.create_subscription(kind, topic, take, LATCHED)
+    listen(Belief, 'agent/belief', believed)
+    listen(PlanStamped, 'agent/plan', planned)
+    listen(EpisodeEvent, 'agent/episode',
+           lambda one: ended.append(one) if one.kind == one.ENDED else None)
+    # What other topics have is heard out: it may come after the end.
+    while not episodes or len(ended) < episodes or time.monotonic() < heard_s[0] + 2.0:
+        rclpy.spin_once(node, timeout_sec=0.5)
 
 
 if __name__ == '__main__':

@@ -31,8 +31,9 @@ from sightplan.graphs.up import (
 )
 from sightplan.runs.graph_check import check_graph_arguments, with_protocol
 
-SIGTERM_S = '3'
-"""Time after Ctrl-C at which nodes that still load, and do not heed it, get SIGTERM [s]."""
+SIGTERM_S, SIGKILL_S = '3', '7'
+"""Time after Ctrl-C at which nodes that still load, and do not heed it, get SIGTERM, and the time
+after that at which nodes that are still there are killed [s]."""
 CONFIG = Path(get_package_share_directory('sightplan_bringup')) / 'config'
 
 
@@ -81,7 +82,8 @@ def node(spec, values):
         ros_arguments=enclave_arguments(spec.full_name, os.environ),
         parameters=[parameters] if parameters else None,
         remappings=with_actions(spec.remap.items()),
-        prefix=shlex.join(DEAF_TO_INTERRUPTS), exec_name=spec.name, sigterm_timeout=SIGTERM_S,
+        prefix=shlex.join(DEAF_TO_INTERRUPTS), exec_name=spec.name,
+        sigterm_timeout=SIGTERM_S, sigkill_timeout=SIGKILL_S,
         on_exit=functools.partial(ended, spec))
 
 

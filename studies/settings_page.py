@@ -56,6 +56,9 @@ takes. The same text stands in the help of each command (`sightplan run --help`)
 description of each ROS parameter (`ros2 param describe`), and in the list of the arguments of a
 graph (`sightplan up experiment --show-args`).
 
+Programs that call services and actions, such as [`act_in_world.py`](../examples/act_in_world.py),
+are [here](graph.md#clients).
+
 This page is generated: `python studies/settings_page.py` writes it.
 """
 

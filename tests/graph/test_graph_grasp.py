@@ -16,6 +16,7 @@ from arm_testing import patient_robot
 pytestmark = pytest.mark.slow
 
 PROBLEM = 'simple/problem_00'
+EXAMPLES = Path(__file__).resolve().parents[2] / 'examples'
 SPACE, RENAMED = 'left', 'grasp_at:=take'
 
 
@@ -28,16 +29,21 @@ def graph(start, tmp_path: Path, request) -> Graph:
                  graph_name='grasp')
 
 
-def ask(graph: Graph, *arguments: str) -> tuple[int, dict]:
-    """Exit code and answer of the command."""
+def beside(graph: Graph, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a Python program in the graph's domain."""
     domain = re.search(r'ROS_DOMAIN_ID=(\d+)', graph.text)
     assert domain is not None, graph.text
-    here = f'namespace:={SPACE}' in graph.process.args
-    where = ('--namespace', SPACE, '-r', RENAMED) if here else ()
-    done = subprocess.run(
-        [sys.executable, '-m', 'sightplan.cli', 'arm', 'grasp', *arguments, *where, '--json'],
+    return subprocess.run(
+        [sys.executable, *command],
         env={**outside_environment(), 'ROS_DOMAIN_ID': domain.group(1)}, capture_output=True,
         text=True, timeout=LIMIT_S, check=False)
+
+
+def ask(graph: Graph, *arguments: str) -> tuple[int, dict]:
+    """Exit code and answer of the command."""
+    here = f'namespace:={SPACE}' in graph.process.args
+    where = ('--namespace', SPACE, '-r', RENAMED) if here else ()
+    done = beside(graph, '-m', 'sightplan.cli', 'arm', 'grasp', *arguments, *where, '--json')
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout.splitlines()[-1])
 
@@ -64,6 +70,30 @@ def test_what_is_named_is_lifted_and_put_back(graph: Graph) -> None:
                                      'message': ''}), graph.text
     code, answer = ask(graph, 'the mug')
     assert code == 1 and answer['cause'] in ('not_found', 'abstained'), (answer, graph.text)
+
+
+@pytest.mark.parametrize('graph', [()], indirect=True, ids=['as it is'])
+def test_the_clients_in_examples_find_grasp_put_back_and_stop(graph: Graph) -> None:
+    def client(name: str, *arguments: str) -> tuple[int, str]:
+        while True:  # a busy machine may take longer than the program waits
+            done = beside(graph, EXAMPLES / name, *arguments)
+            if 'nobody offers' not in done.stderr:
+                return done.returncode, done.stdout + done.stderr
+            assert graph.process.poll() is None, graph.text
+    eventually(lambda: 'is loaded' in graph.text, 'the model')
+    code, said = client('find_all_things.py')
+    assert code == 0 and said == 'the picture is unlike anything the model was made for\n', said
+    code, said = client('ask_about_picture.py', 'clear g',
+                        'Is the green block the topmost of its column?', 'the green block')
+    place = re.search(r'the green block: here \[\(\[(\S+)\], \[(\S+)\]\)\]', said)
+    assert place is not None, (said, graph.text)
+    code, said = client('grasp_at_point.py', *place.groups(), 'the green block')
+    assert (code, said) == (0, 'done\n'), graph.text
+    assert client('grasp_at_point.py') == (0, 'done\n'), graph.text
+    code, said = client('watch_arm.py', 'sim_bridge', 'stop')
+    assert code == 0 and re.search(r'(?m)^stopped a stop was asked for$', said), (said, graph.text)
+    code, said = client('grasp_at_point.py', '0.5', '0.5')
+    assert code == 1 and 'the arm was stopped' in said, (said, graph.text)
 
 
 @pytest.mark.parametrize('graph', [()], indirect=True, ids=['as it is'])
