@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import test_readme
+from sightplan import cli
 from sightplan_arm import gate
 
 DOCS = Path(__file__).resolve().parent.parent / 'docs'
@@ -45,6 +46,43 @@ def test_commands_run_one_after_another(name, tmp_path):
                               text=True, check=False, stdin=subprocess.DEVNULL)
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip()
+
+
+WRITTEN = re.compile(r'^```\w*\n(.*?)^```|((?:^ {4}.*\n)+)|`(sightplan [a-z][^`]*)`',
+                     re.DOTALL | re.MULTILINE)
+"""Blocks of code, and commands within a line."""
+
+
+def commands_of(text):
+    """Commands of sightplan that a page writes, without what is meant as a placeholder."""
+    for fenced, indented, inline in WRITTEN.findall(text):
+        block = (fenced or indented or ' '.join(inline.split())).replace('\\\n', ' ')
+        for part in re.split(r'\n| && | \|\|? |; ', block):
+            found = re.match(r'\s*(?:[A-Z_]+=\S+ )*(?:\.venv/bin/)?sightplan ([a-z].*)', part)
+            if found and found[1].count('"') % 2 == found[1].count("'") % 2 == 0:
+                words = shlex.split(found[1].replace('[', '').replace(']', ''), comments=True)
+                yield [word for word in words if word not in ('...', '…', '&')]
+
+
+def unknown_flags(words, capsys):
+    """What a command says of flags that it does not know; '' if it knows all."""
+    try:
+        parser = cli.make_parser(words)
+        _, left = parser.parse_known_args(words)
+    except SystemExit:  # placeholders, or arguments that are left out
+        left = []
+    capsys.readouterr()
+    return ' '.join(one for one in left if one.startswith('-'))
+
+
+def test_flags_of_written_commands_are_known(capsys):
+    seen = 0
+    for page in (DOCS.parent / 'README.md', *PAGES, *STUDIES,
+                 *sorted((DOCS.parent / 'src').rglob('README.md'))):
+        for words in commands_of(page.read_text()):
+            seen += 1
+            assert not unknown_flags(words, capsys), (page, words)
+    assert seen > 500
 
 
 SWEEPS = re.findall(r'^sightplan (sweep viplan .*)$',
