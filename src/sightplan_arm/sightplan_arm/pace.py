@@ -10,7 +10,9 @@ are counted in simulated time, and simulated time goes on only as far as everybo
 
 Who is silent for ``PATIENCE_S`` of wall time is waited for no longer: then time goes on, the
 silence becomes too long, and the arm is held or stopped as ever. Hardware that is silent for
-``ALONE_S`` of wall time is taken for dead: from then on ages go on with the wall's clock.
+``ALONE_S`` of wall time is taken for dead: from then on ages go on with the wall's clock. Before
+it is heard for the first time ages stand: on a busy machine it may start long after its watchers,
+and an arm of which nothing was heard yet was not moved by anybody either.
 
 Nothing of this has a part in moving a real arm.
 """
@@ -89,7 +91,9 @@ class Pace:
         """A clock for ages: simulated time that has passed, never set back [s]."""
         with self._lock:
             stamp_s, wall_s = self._stamp_s(), self._wall()
-            now_s = self._reading_s + max(0.0, wall_s - self._since_s - self._alone_s)
+            now_s = self._reading_s
+            if self._seen_s > -math.inf:
+                now_s += max(0.0, wall_s - self._since_s - self._alone_s)
             if stamp_s == self._seen_s:
                 return now_s
             step_s = stamp_s - self._seen_s

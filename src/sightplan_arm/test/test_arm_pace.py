@@ -123,6 +123,8 @@ def test_before_the_first_stamp_ages_stand_and_then_begin() -> None:
     pace = Pace(lambda: stamps[0], LEAD_S, ALONE_S, wall)
     assert pace.until_s() == -math.inf
     assert pace.now_s() == 0.0
+    wall.now += 3 * ALONE_S
+    assert pace.now_s() == 0.0, 'hardware that starts late has not died'
     stamps[0] = 1e6
     assert pace.now_s() == 0.0, 'no age is a million seconds because a clock is'
 

@@ -774,7 +774,7 @@ class ArmSide:
     def _tell_pace(self, guarantees: Sequence[Guarantee]) -> None:
         """Log from time to time that simulated time is slow."""
         speed = next(one.measured.get('speed') for one in guarantees if one.name == 'clock')
-        if speed is not None and speed < SLOW:
+        if speed is not None and 0.0 <= speed < SLOW:  # below 0: the hardware was started anew
             self._node.get_logger().info(
                 f'simulated time goes {speed:.2f} s per second: this computer is busy',
                 throttle_duration_sec=10.0)
