@@ -151,7 +151,7 @@ def read_boards() -> dict[float, Read]:
 
 
 def make_tables(every: Mapping[float, Read]) -> dict[str, str]:
-    """Both tables, by name."""
+    """The two tables, by name."""
     note = (f'Commit {commit()}; {WIDTH} x {HEIGHT} pixels, nominal camera; 95 % intervals '
             '(Wilson).')
     return {'hidden': f'{hidden_table(every)}\n\n{note}',

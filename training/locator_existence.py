@@ -330,7 +330,7 @@ class Corpus:
         return self.data[key][tuple(self.at.T)]
 
     def batch(self, rows: NDArray[np.int64]) -> tuple[Sight, Asked, dict[str, Tensor]]:
-        """Some targets, each with its picture, and what is right."""
+        """Batch of targets, each with its picture, and what is right."""
         scene, number = self.at[rows].T
         length = max(1, int(self.length[rows].max()))
 

@@ -137,7 +137,7 @@ class Kinematics:
         return poses
 
     def _by_joint(self, frames: tuple[str | Point, ...]) -> list[tuple[int, list[int], Array]]:
-        """For each joint: indices of the points that move with it, and these points (P, 4)."""
+        """Indices of the points that move with each joint, and these points (P, 4)."""
         found = self._points.get(frames)
         if found is None:
             if len(self._points) >= _KEPT:

@@ -350,7 +350,7 @@ def targets(structure: Structure, model: InstantiatedModel, action: Action, thin
 
 
 def neighbours(structure: Structure, model: InstantiatedModel) -> dict[int, frozenset[int]]:
-    """For each place, the places that one action connects with it."""
+    """Places that one action connects with each place."""
     thing = structure.things[0]
     pairs = {(place, other) for action in model.actions if thing in action.args
              for place, other in enumerate(targets(structure, model, action, thing))

@@ -37,7 +37,7 @@ from sightplan.domains import Domain
 from sightplan.domains.problem_files import read_text
 from sightplan.domains.schema import OBJECT, Pattern, Same, Schema
 from sightplan.model import Atom, DomainError
-from sightplan.model.yaml_text import compose_yaml
+from sightplan.model.yaml_text import compose_yaml, error_line
 from sightplan_belief.theory import Acyclic, Clause, GroundLiteral, Group, Theory
 
 FILE = 'constraints.yaml'
@@ -74,7 +74,7 @@ class RuleLiteral:
 
 @dataclass(frozen=True, slots=True)
 class CardinalityRule:
-    """At most one of the matching atoms holds, for all variables; exactly one, if ``required``."""
+    """Rule that at most one of the matching atoms holds; exactly one, if ``required``."""
 
     name: str
     patterns: tuple[Pattern, ...]
@@ -219,8 +219,7 @@ class _Reader:
         try:
             root = _composed(text)
         except yaml.YAMLError as error:
-            mark = getattr(error, 'problem_mark', None)
-            raise DomainError(f'{self._source}:{mark.line + 1 if mark else 1}: not YAML: {error} '
+            raise DomainError(f'{self._source}:{error_line(error)}: not YAML: {error} '
                               '(correct the syntax; patterns stand in quotes)') from error
         except RecursionError as error:
             raise DomainError(f'{self._source}:1: nested too deep (flatten it)') from error

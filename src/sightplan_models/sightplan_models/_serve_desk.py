@@ -25,7 +25,7 @@ _BUCKETS_S = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 
 class FullError(Exception):
-    """So many requests wait that no more are taken; ``wait_s`` says when to come back [s]."""
+    """Error where too many requests wait; ``wait_s`` says when to come back [s]."""
 
     def __init__(self, wait_s: float) -> None:
         super().__init__(wait_s)

@@ -111,7 +111,7 @@ class VisionWindows:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """While this lasts, windows of one length are one call."""
+        """Compute windows of one length in one call while this lasts."""
         configs = self._configs if self.wanted else []
         for config in configs:
             config._attn_implementation = NAME

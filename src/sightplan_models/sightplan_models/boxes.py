@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model import InputError, param, user_path
+from sightplan.model.errors import reason_of
 from sightplan.model.json_text import load_commented_json
 from sightplan.model.picture_files import read_image
 from sightplan.model.query import Deadline, ModelByKind, Query, Traits, answers
@@ -181,7 +182,7 @@ def _data(path: Path) -> Any:
     try:
         text = path.read_text('utf-8')
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f'{path}: cannot be read ({getattr(error, "strerror", None) or error}); '
+        raise InputError(f'{path}: cannot be read ({reason_of(error)}); '
                          'name a file of boxes') from error
     try:
         return load_commented_json(text)

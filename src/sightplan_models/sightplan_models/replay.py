@@ -151,7 +151,7 @@ class Backend:
         return entry
 
     def _nearest(self, query: Query[Any]) -> str:
-        """In which fields the most similar recorded query differs; '' if nothing is similar."""
+        """Fields in which the most similar recorded query differs; '' if nothing is similar."""
         content = query.content()
         pairs = [(entry.content, _differing(content, entry.content)) for entry in self._every
                  if entry.kind == query.kind]

@@ -512,7 +512,7 @@ class ArmSide:
 
     @contextmanager
     def _moving(self, required: Sequence[str]) -> Iterator[None]:
-        """While skills move the arm; what the gate refuses becomes an error of the core's.
+        """Let skills move the arm; what the gate refuses becomes an error of the core's.
 
         Args:
             required: nodes that must stay alive, with what they need.

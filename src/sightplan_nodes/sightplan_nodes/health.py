@@ -285,7 +285,7 @@ def listen(seconds: float, context: rclpy.context.Context | None = None,
 
 
 def who_hears_whom(table: Mapping[str, Collection[str]]) -> list[Health]:
-    """Which nodes hear all others that are there.
+    """Note of the nodes that hear all others that are there.
 
     Args:
         table: whom each node hears.

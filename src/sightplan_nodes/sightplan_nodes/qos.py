@@ -25,7 +25,7 @@ kilobytes, and a thousand of them would stay in memory."""
 LATCHED = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1,
     reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-"""For subscribers that want the last value only, whenever they join (belief, plan)."""
+"""Profile for subscribers that want the last value only, whenever they join (belief, plan)."""
 
 POSES = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=60,
@@ -75,4 +75,4 @@ TF = QoSProfile(
 NEWEST = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=1,
     reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
-"""For subscribers that want new values only: earlier ones are of no use to them."""
+"""Profile for subscribers that want new values only: earlier ones are of no use to them."""

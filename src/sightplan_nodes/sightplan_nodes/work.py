@@ -27,7 +27,7 @@ T = TypeVar('T')
 _WATCH_S = 0.5
 """Period in which a waiting thread checks whether its node was destroyed [s]."""
 _PAUSE_S = 0.05
-"""After a request that cannot be taken the thread waits this long before the next [s]."""
+"""Pause of the thread after a request that cannot be taken [s]."""
 
 _WALL_CLOCK = Clock(clock_type=ClockType.STEADY_TIME)
 

@@ -42,7 +42,7 @@ class FailedEpisode:
         return str(self.failure['cause'])
 
     def picture(self, samples: SamplesOfRuns) -> bytes | None:
-        """Its picture, as PNG; None without one."""
+        """Picture of the failure, as PNG; None without one."""
         return failure_picture(self.folder, self.line)
 
     def to_json(self) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class FailedSample:
             'id', 'cause', 'answer', 'truth', 'unread', 'reply')}
 
     def picture(self, samples: SamplesOfRuns) -> bytes | None:
-        """Its picture with truth and answer, as PNG; None without one."""
+        """Picture with truth and answer, as PNG; None without one."""
         return samples.picture(self.folder, self.info, self.suite, self.line)
 
     def view(self, samples: SamplesOfRuns, key: str = 'sample') -> SampleView:

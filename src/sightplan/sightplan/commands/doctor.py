@@ -67,7 +67,7 @@ class Site:
 
     @classmethod
     def here(cls) -> Site:
-        """This process's environment and the checkout that this module belongs to."""
+        """Environment of this process, and the checkout that this module belongs to."""
         root = Path(__file__).resolve().parents[4]
         return cls(os.environ, root if (root / 'src' / 'sightplan_interfaces').is_dir() else None)
 

@@ -18,7 +18,7 @@ from sightplan.domains.problem_files import read_text
 from sightplan.domains.schema import Schema
 from sightplan.model import Atom, DomainError, InputError, Problem, ProblemError, Question
 from sightplan.model.reading import Record, validated
-from sightplan.model.yaml_text import load_yaml
+from sightplan.model.yaml_text import error_line, load_yaml
 
 R = TypeVar('R', bound=Record)
 
@@ -37,9 +37,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
     try:
         data = load_yaml(read_text(path, DomainError))
     except yaml.YAMLError as error:
-        mark = getattr(error, 'problem_mark', None)
-        line = mark.line + 1 if mark else 1
-        raise DomainError(f'{path}:{line}: not YAML: {error} (correct the syntax)') from error
+        raise DomainError(f'{path}:{error_line(error)}: not YAML: {error} '
+                          '(correct the syntax)') from error
     if not isinstance(data, dict):
         raise DomainError(f'{path}:1: not a mapping (write "key: value" lines)')
     return data

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sightplan.model import InputError
 from sightplan.model.array_files import load_array
+from sightplan.model.errors import reason_of
 from sightplan.model.picture_files import opened
 
 _REMEDY = 'give a .npy file in metres, or a 16-bit PNG file in millimetres'
@@ -46,5 +47,5 @@ def _pixels(path: Path) -> NDArray[Any]:
 
 
 def _cannot_be_read(path: Path, error: Exception) -> InputError:
-    return InputError(f'{path}: cannot be read: {getattr(error, "strerror", None) or error} '
+    return InputError(f'{path}: cannot be read: {reason_of(error)} '
                       f'({_REMEDY})')

@@ -128,6 +128,11 @@ def did_you_mean(text: str, choices: Sequence[str]) -> str:
     return f'; did you mean {close[0]!r}?' if close else ''
 
 
+def reason_of(error: Exception) -> str:
+    """Return what went wrong, without the path that messages of the system begin with."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
 def excerpt(value: object, most: int = 80) -> str:
     """Return input as a message quotes it: on one line, printable, of bounded length."""
     text = str(value)

@@ -244,7 +244,7 @@ class Journal:
 
     @contextlib.contextmanager
     def locked(self, patience_s: float = PATIENCE_S) -> Iterator[None]:
-        """While this lasts no other process writes; see ``lock``."""
+        """Keep other processes from writing while this lasts; see ``lock``."""
         self.lock(patience_s)
         try:
             yield

@@ -35,7 +35,7 @@ _BESIDE = (re.compile(_TEXT + r'|//[^\n]*|/\*.*?\*/', re.DOTALL),
 
 
 def load_commented_json(text: str) -> Any:
-    """As ``load_json``; comments (``//``, ``/* */``) and commas after last entries are no error.
+    """Read JSON with comments (``//``, ``/* */``) and commas after last entries, as ``load_json``.
 
     Raises:
         ValueError: it is no JSON even without them; says what is wrong with the text as it is.

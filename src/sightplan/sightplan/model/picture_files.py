@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model.errors import InputError
+from sightplan.model.errors import InputError, reason_of
 
 MOST_PIXELS = 100_000_000
 """Most pixels of a picture that is read."""
@@ -152,7 +152,7 @@ def opened(path: Path, remedy: str = _REMEDY, content: bytes | None = None) -> I
     except UnidentifiedImageError as error:
         raise InputError(f'{path}: is not a picture that can be read ({remedy})') from error
     except (*_DAMAGED, Image.DecompressionBombError) as error:
-        raise InputError(f'{path}: cannot be read: {getattr(error, "strerror", None) or error} '
+        raise InputError(f'{path}: cannot be read: {reason_of(error)} '
                          f'({remedy})') from error
 
 

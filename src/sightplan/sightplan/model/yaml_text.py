@@ -34,6 +34,12 @@ _MERGE, _VALUE = 'tag:yaml.org,2002:merge', 'tag:yaml.org,2002:value'
 _NO_VALUE = (ValueError, ArithmeticError, TypeError, AttributeError, LookupError, RecursionError)
 
 
+def error_line(error: yaml.YAMLError) -> int:
+    """Return the line, from 1, of an error in a text; 1 where the error does not name it."""
+    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+    return mark.line + 1 if mark else 1
+
+
 class DuplicateKeyError(yaml.constructor.ConstructorError):
     """Error for a key that stands twice in one mapping; its message is one line."""
 

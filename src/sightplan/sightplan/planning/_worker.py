@@ -89,7 +89,7 @@ def _fast_downward() -> Solve:
 
 
 def _unified_planning(engine: str) -> Solve:
-    """Any engine of unified-planning, by its name there."""
+    """Plan with any engine of unified-planning, by its name there."""
     from unified_planning.engines import PlanGenerationResultStatus as Status
     from unified_planning.engines import pddl_planner
     from unified_planning.io import PDDLReader

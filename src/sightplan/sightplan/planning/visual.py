@@ -373,7 +373,7 @@ def _repaired(text: str, single: bool) -> Any:
 
 
 def _slice(text: str) -> str:
-    """From the first "{" to the last "}", or the list around it."""
+    """Text from the first "{" to the last "}", or the list around it."""
     start, end = text.find('{'), text.rfind('}')
     if not 0 <= start < end:
         raise _FormError('no object')

@@ -145,7 +145,7 @@ class RunStore:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[set[str]]:
-        """While this lasts no other process writes; yields the ids of all committed episodes.
+        """Keep other processes from writing while this lasts; yields ids of committed episodes.
 
         Raises:
             ValueError: the run is not open.

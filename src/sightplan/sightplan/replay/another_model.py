@@ -70,7 +70,7 @@ class Watcher(Protocol):
         """The directory is open, and holds some answers already."""
 
     def answered(self, new: int, spent: Usage | None) -> None:
-        """So many more answers are committed; what all sessions spent, if that is counted."""
+        """Note the number of new answers, and what all sessions spent, if it is counted."""
 
     def episode(self, name: str) -> None:
         """Note that all questions of an episode have been asked."""

@@ -157,7 +157,7 @@ class _Run:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Its splits; '' for problems of none."""
+        """Splits of the run; '' for problems of none."""
         given = self.given
         if self._samples:
             every = given.split in (ALL_SPLITS, ALL_SAMPLES)

@@ -1,4 +1,4 @@
-"""Which problems or samples a run takes that has fewer episodes than there are.
+"""Choice of the problems or samples of a run that has fewer episodes than there are.
 
 The first ones of a list are of one split and often of one task, and so say little about the
 others. So items are taken in turn from all splits, within a split from all kinds, and within a

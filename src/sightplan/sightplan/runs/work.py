@@ -28,7 +28,7 @@ class Item(Protocol):
 
     @property
     def cluster(self) -> str:
-        """Its statistical cluster, such as its problem or its picture."""
+        """Statistical cluster of the item, such as its problem or its picture."""
 
     @property
     def split(self) -> str:

@@ -95,7 +95,7 @@ def world_choices(domain: str) -> dict[str, tuple[str, ...]] | None:
         one.name: () for one in parameters if one.kind is not one.VAR_KEYWORD}
     if len(found) == len(parameters):
         return found
-    settings = _settings_class(make)
+    settings = settings_class(make)
     return None if settings is None else found | {
         field.name: field.choices or () for field in settings_fields(settings)}
 
@@ -131,12 +131,12 @@ def world_defaults(domain: str) -> dict[str, Any]:
     Raises:
         InputError: there is no such domain, or its world is not installed.
     """
-    settings = _settings_class(world_maker(load_domain(domain))[0])
+    settings = settings_class(world_maker(load_domain(domain))[0])
     return {} if settings is None else {
         field.name: field.default for field in settings_fields(settings)}
 
 
-def _settings_class(make: Callable[..., Any]) -> type[Any] | None:
+def settings_class(make: Callable[..., Any]) -> type[Any] | None:
     """The settings dataclass of a world, in the module of the function that makes it."""
     return getattr(inspect.getmodule(make), 'Settings', None)
 

@@ -296,7 +296,7 @@ class _File(Record):
     @model_validator(mode='before')
     @classmethod
     def _filled(cls, value: Any) -> Any:
-        """Without the keys that stand in a file with nothing behind them."""
+        """Fields without the keys that stand in a file with nothing behind them."""
         return ({key: item for key, item in value.items() if item is not None}
                 if isinstance(value, dict) else value)
 

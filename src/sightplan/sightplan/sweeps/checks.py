@@ -122,7 +122,7 @@ def _check_world(settings: RunSettings) -> None:
     named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     kind = None
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        kind = getattr(inspect.getmodule(make), 'Settings', None)
+        kind = worlds.settings_class(make)
         if kind is None:
             return
     fields = [] if kind is None else [field.name for field in settings_fields(kind)]

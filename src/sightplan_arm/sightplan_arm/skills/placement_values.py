@@ -16,44 +16,44 @@ class PlacementCosts:
     """Costs of a place; the place with the lowest sum is tried first."""
 
     per_m_off: float = 0.35
-    """For each metre between the pointed place and the place where the thing comes to rest."""
+    """Cost for each metre between the pointed place and that where the thing comes to rest."""
 
     per_rad_turned: float = 0.003
-    """For each radian by which the hand is turned from how it took the thing."""
+    """Cost for each radian by which the hand is turned from how it took the thing."""
 
     per_m_over_edge: float = 2.0
-    """For each metre by which half the thing's width exceeds its distance from the edge."""
+    """Cost for each metre by which half the thing's width exceeds its distance from the edge."""
 
     per_m_above_floor: float = 4.0
-    """For each metre that the thing stands above the floor of its place: on other things."""
+    """Cost for each metre that the thing stands above the floor of its place: on other things."""
 
     per_m_uneven: float = 0.7
-    """For each metre by which the highest point below the thing exceeds the mean height there."""
+    """Cost for each metre by which the highest point below the thing exceeds the mean height."""
 
     free_unevenness_m: float = 0.003
     """Largest unevenness without a cost: the noise of the depth."""
 
     per_m_fall: float = 0.6
-    """For each metre that the thing falls because walls are in the way of the hand."""
+    """Cost for each metre that the thing falls because walls are in the way of the hand."""
 
     no_room_lying: float = 0.03
-    """If there is no room around a thing that lies: it may get jammed."""
+    """Cost if there is no room around a thing that lies: it may get jammed."""
 
     no_room_standing: float = 0.005
-    """If there is no room around a slender thing that stands."""
+    """Cost if there is no room around a slender thing that stands."""
 
     per_rad_askew: float = 0.03
-    """For each radian between the sides of the thing and of its place: a turned thing needs more
-    room."""
+    """Cost for each radian between the sides of the thing and of its place: a turned thing needs
+    more room."""
 
     crosswise: float = 0.02
-    """If a long thing lies across a long place, a quarter of a turn away from along it."""
+    """Cost if a long thing lies across a long place, a quarter of a turn away from along it."""
 
     per_m_from_side: float = 0.5
-    """For each metre between the place and the side near which the user pointed."""
+    """Cost for each metre between the place and the side near which the user pointed."""
 
     leaning: float = 0.004
-    """If the hand leans."""
+    """Cost if the hand leans."""
 
 
 @dataclass(frozen=True, slots=True)

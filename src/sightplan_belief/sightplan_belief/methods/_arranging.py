@@ -115,7 +115,7 @@ class Arranging:
                 return
 
     def _expect_goal(self, context: WorldContext) -> None:
-        """Before the first answer, prefer the goal's places for things that are never seen."""
+        """Prefer the goal's places for things that are never seen, before the first answer."""
         self._state.prefer(wanted_places(self._structure, (
             literal.atom for literal in context.problem.goal if literal.positive))
             if self._goal is None else self._goal.best(1)[0][0], _PREFERENCE)

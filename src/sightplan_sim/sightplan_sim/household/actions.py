@@ -360,7 +360,7 @@ class Actions:
             yield after
 
     def _within_grasp(self, robot: Robot, action: Action, rng: np.random.Generator) -> Robot:
-        """After a failed placement: move a thing that rolled out of reach to the floor nearby."""
+        """Move a thing that rolled out of reach after a failed placement to the floor nearby."""
         thing = action.args[0]
         probe = replace(robot, zone=frozenset({thing}))
         stations = (view.station for view in self._stations.facing(robot, thing, rng))
@@ -384,7 +384,7 @@ class Actions:
         return leaves + full
 
     def _carried(self, container: str, link: int, held: Iterable[str]) -> list[str]:
-        """Those of a container's contents that move with one of its links."""
+        """Contents of a container that move with one of its links."""
         scene = self._scene
         rooms = [room for room in scene.cavities(container) if room.link == link != 0]
         return [name for name in held

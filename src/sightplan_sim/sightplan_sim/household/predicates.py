@@ -306,5 +306,5 @@ def _meets(scene: Scene, one: str, other: str) -> bool:
 
 
 def contents(scene: Scene, container: str, names: Iterable[str]) -> list[str]:
-    """Those of some things that are inside a container."""
+    """Subset of things that are inside a container."""
     return [name for name in names if name != container and inside(scene, name, container)]

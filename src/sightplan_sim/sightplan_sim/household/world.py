@@ -352,7 +352,7 @@ class HouseholdWorld(EpisodicWorld['_Episode']):
 
     def _covered(self, view: View[Camera], ids: NDArray[np.int32], found: frozenset[str],
                  ) -> frozenset[str]:
-        """Those of some things that are entirely hidden behind the gripper and the held thing.
+        """Subset of things that are entirely hidden behind the gripper and the held thing.
 
         Args:
             view: of the segmentation.

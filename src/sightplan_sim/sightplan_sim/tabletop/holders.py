@@ -1,4 +1,4 @@
-"""Which thing or hand holds each thing, and how far drawers are open, from true poses."""
+"""The thing or hand that holds each thing, and how far drawers are open, from true poses."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Relations:
                 or category in category_of(one.thing.category).also]
 
     def ways_to_name(self, name: str) -> list[str]:
-        """Those of ``plain``, ``colour`` and ``coloured_part`` that name this thing only."""
+        """Ways to name a thing (``plain``, ``colour``, ``coloured_part``) that fit no other."""
         placed = self.table.named(name)
         others = [one for one in self.called(placed.thing.category) if one.name != name]
         by_colour = 'colour' if placed.thing.coloured == BODY else 'coloured_part'

@@ -70,7 +70,7 @@ class Asker:
         self._nameable = [one for one in self._shown if self._ways[one.name]]
 
     def tasks(self) -> tuple[PointingTask, ...]:
-        """Some tasks of every kind."""
+        """Tasks of every kind, a limited number of each."""
         kinds: tuple[tuple[str, str, Callable[[], Iterator[_Asked]]], ...] = (
             (S1, 'object', self._objects), (S1, 'object part', self._parts),
             (S1, 'restriction', self._restrictions),

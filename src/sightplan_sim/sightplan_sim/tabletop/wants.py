@@ -196,7 +196,7 @@ class _WantDrafting(Drafting):
         return not drawers or not any(CABINET in purpose.unless for purpose in purposes)
 
     def _numbers(self, kinds: Sequence[Intention], horizon: str) -> list[list[int]]:
-        """For each intention, numbers of things for its parts that are not of a fixed number.
+        """Numbers of things for the parts of each intention that are not of a fixed number.
 
         Raises:
             NoRoomError: no numbers make a plan of the horizon's length.

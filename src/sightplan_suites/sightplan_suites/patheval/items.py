@@ -180,7 +180,7 @@ def level_of(thresholds: float) -> str:
 
 
 def lower_of(values: Values) -> dict[str, int | None]:
-    """For each descriptor, which of two paths has less of it (0 or 1); None if they are equal."""
+    """Path (0 or 1) that has less of each descriptor; None if they are equal."""
     found: dict[str, int | None] = {}
     for name in NAMES:
         first, second = getattr(values[0], name), getattr(values[1], name)

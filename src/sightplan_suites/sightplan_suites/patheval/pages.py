@@ -71,7 +71,7 @@ def _names(names: Any) -> str:
 
 def _lower(lower: Mapping[str, int | None], options: tuple[str, ...],
            truth: Mapping[str, int | None] | None = None) -> str:
-    """Which path has less of each descriptor; beside the truth, what is wrong is marked."""
+    """Path that has less of each descriptor; beside the truth, what is wrong is marked."""
     def said(name: str) -> str:
         position = lower.get(name)
         text = called(options[position]) if position is not None else (

@@ -51,7 +51,7 @@ class RecordedPath:
     bag: Path
 
     def points(self, frame: str) -> FloatArray:
-        """Its points (N, 2).
+        """Points (N, 2) of the path.
 
         Args:
             frame: of the map; '': not known, any will do.

@@ -26,6 +26,7 @@ from pydantic import Field
 
 from sightplan.model import InputError
 from sightplan.model.array_files import load_arrays
+from sightplan.model.errors import reason_of
 from sightplan.model.picture_files import picture_size
 from sightplan.model.reading import Record, read_file
 from sightplan_suites.paths.costmaps import (
@@ -174,7 +175,7 @@ def _pixels(file: Path, picture: Path) -> NDArray[Any]:
         raw = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
     except (OSError, ValueError, MemoryError, cv2.error) as error:
         raise InputError(f'{file}: image: {picture} is missing or no picture: '
-                         f'{getattr(error, "strerror", None) or error} (name a PGM or PNG file '
+                         f'{reason_of(error)} (name a PGM or PNG file '
                          'beside it)') from error
     if raw is None:
         raise InputError(f'{file}: image: {picture} is missing or no picture (name a PGM or PNG '

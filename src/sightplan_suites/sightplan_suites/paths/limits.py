@@ -175,7 +175,7 @@ class PathLimits:
         return self != NO_LIMITS
 
     def joined(self, other: PathLimits) -> PathLimits:
-        """Both sets of limits as one, each limit once.
+        """Union of two sets of limits, each limit once.
 
         Raises:
             InputError: one says left and the other right.

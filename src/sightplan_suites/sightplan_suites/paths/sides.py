@@ -1,4 +1,4 @@
-"""Which side a path keeps to, as something that is measured: the right or the left of corridors.
+"""The side of corridors, right or left, to which a path keeps, as a measured descriptor.
 
 At even distances along the driven line it is looked how far the nearest obstacle is straight to
 the right and straight to the left. Where both are found and together are at most ``corridor``

@@ -249,7 +249,7 @@ class Policy(PolicyBase):
 
     def _correct(self, context: WorldContext, observation: Observation,
                  answers: Mapping[Atom, Answer]) -> None:
-        """After an enumeration, before planning: nothing here, the answers are the belief."""
+        """Hook after an enumeration, before planning; does nothing: the answers are the belief."""
 
     def _check(self, context: WorldContext, purpose: AskPurpose, action: Action,
                expected: dict[Atom, bool]) -> tuple[dict[Atom, Answer], list[Atom]]:

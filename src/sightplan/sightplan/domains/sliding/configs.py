@@ -33,6 +33,7 @@ from sightplan.domains.sliding.boards import (
     solvable,
 )
 from sightplan.model import InputError, ProblemError
+from sightplan.model.errors import reason_of
 from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
 
@@ -198,8 +199,7 @@ def load_config(path: Path) -> Config:
     try:
         text = path.read_text('utf-8')
     except (OSError, ValueError) as error:
-        reason = getattr(error, 'strerror', None) or error
-        raise ProblemError(f'{path}: cannot be read ({reason})') from error
+        raise ProblemError(f'{path}: cannot be read ({reason_of(error)})') from error
     return parse_config(text, str(path))
 
 

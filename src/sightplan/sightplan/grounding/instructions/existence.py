@@ -1,4 +1,4 @@
-"""Which detected instances exist: a detector sees things where nothing is."""
+"""Selection of the detected instances that exist: a detector sees things where nothing is."""
 
 from __future__ import annotations
 

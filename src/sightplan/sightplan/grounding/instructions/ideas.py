@@ -145,7 +145,7 @@ _STAYS = re.compile(
 _UNMOVED = re.compile(
     r'(?<!\S)(?:nothing|not)(?: \S+){0,2} (?:moved|touched)(?!\S)|(?<!\S)hate to(?!\S)'
 )
-"""That nothing is to be moved."""
+"""The wish that nothing is moved."""
 _DENIED = re.compile(
     r'(?<!\S)(?:do not|never|stop|avoid|not to|without)'
     r' (?:bring|put|pack|get|fetch|gather|clear|collect|serve|take|touch|move|hide)'
