@@ -62,7 +62,7 @@ def test_what_is_named_is_lifted_and_put_back(graph: Graph) -> None:
         said.append((code, answer.get('cause', answer.get('error'))))
         return code == 0
     said: list[tuple[int, str]] = []
-    eventually(lambda: 'is loaded' in graph.text, 'the model')
+    eventually(lambda: 'is loaded (' in graph.text, 'the model')
     eventually(taken, f'a grasp ({said}) in {graph.text}')
     assert ask(graph, 'the green block')[1]['cause'] == 'occupied', graph.text
     assert ask(graph, 'the unicorn')[1]['cause'] == 'occupied', graph.text
@@ -99,7 +99,7 @@ def test_the_clients_in_examples_find_grasp_put_back_and_stop(graph: Graph) -> N
 @pytest.mark.parametrize('graph', [()], indirect=True, ids=['as it is'])
 def test_nothing_is_grasped_for_a_unicorn(graph: Graph) -> None:
     """As a person would ask after ``sightplan up grasp``; the words are not the model's."""
-    eventually(lambda: 'is loaded' in graph.text, 'the model')
+    eventually(lambda: 'is loaded (' in graph.text, 'the model')
     code, answer = ask(graph, 'the unicorn')
     assert (code, answer['cause']) == (1, 'abstained'), (answer, graph.text)
     assert answer['message'] == ("it cannot be told whether there is a unicorn: the model does "
