@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from sightplan.records.bag import BagWriter, Qos
-from sightplan.records.messages import BagMessages
+from sightplan.records.bag_messages import BagMessages
 
 CELL, WIDTH, HEIGHT = 0.1, 120, 80
 RACKS = ((40, 15, 80, 36), (40, 44, 80, 65))  # left, bottom, right, top [cells]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sightplan.records import topics
-from sightplan.records.messages import message_types
+from sightplan.records.bag_messages import message_types
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYOUT = json.loads((ROOT / 'config/foxglove/sightplan.json').read_text())

@@ -20,8 +20,8 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, W
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from sightplan.records.bag import BagWriter, MessageTypes, Qos
+from sightplan.records.bag_messages import message_types
 from sightplan.records.bag_reading import BagMessage
-from sightplan.records.messages import message_types
 
 STRING = 'std_msgs/msg/String'
 

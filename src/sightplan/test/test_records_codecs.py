@@ -28,6 +28,7 @@ from sightplan.model import (
 )
 from sightplan.model.timeline import Timeline
 from sightplan.queries import answered
+from sightplan.records.bag_messages import BagMessages
 from sightplan.records.bag_recorder import BagRecorder
 from sightplan.records.event_lines import (
     NAME,
@@ -35,7 +36,7 @@ from sightplan.records.event_lines import (
     event_from_json,
     event_to_json,
 )
-from sightplan.records.messages import BagMessages, EpisodeMessages, EventReader, Messages
+from sightplan.records.messages import EpisodeMessages, EventReader, Messages
 from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan.records.topics import EVENTS as TOPICS
 from sightplan.replay.rescored import differences, rescore

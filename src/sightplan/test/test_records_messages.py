@@ -25,14 +25,13 @@ from sightplan.model import (
     WorldError,
 )
 from sightplan.records import topics
+from sightplan.records.bag_messages import BagMessages, message_types
 from sightplan.records.messages import (
-    BagMessages,
     Messages,
     belief_from_msg,
     event_from_msg,
     from_msg,
     image_from_msg,
-    message_types,
     raw_stamp_ns,
     text,
     truth_from_msg,

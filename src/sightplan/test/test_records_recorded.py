@@ -45,9 +45,10 @@ from sightplan.model import (
 from sightplan.planning.visual import BackendVisualPlanner
 from sightplan.records import topics
 from sightplan.records.bag import BagWriter, MessageTypes
+from sightplan.records.bag_messages import BagMessages, message_types
 from sightplan.records.bag_reading import open_bag
 from sightplan.records.bag_recorder import BagRecorder
-from sightplan.records.messages import DEFINITIONS, PACKAGE, BagMessages, message_types
+from sightplan.records.messages import DEFINITIONS, PACKAGE
 from sightplan.records.queries_json import queries_to_json
 from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan.replay.rescored import NOT_COMPARED, differences, rescore

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sightplan.records import topics
-from sightplan.records.messages import ENDED, STARTED, BagMessages
+from sightplan.records.bag_messages import BagMessages
+from sightplan.records.messages import ENDED, STARTED
 from sightplan.records.reorder_buffer import Arrival, ReorderBuffer
 
 MAKE = BagMessages()

@@ -39,9 +39,10 @@ from sightplan.model import (
 from sightplan.model.journal import StorageError
 from sightplan.records import RunStore, bag_policy, messages, topics
 from sightplan.records.bag import COMPRESSIONS, BagWriter, TopicType, repair
+from sightplan.records.bag_messages import message_types
 from sightplan.records.bag_policy import BagPolicy
 from sightplan.records.evidence import fresh_name
-from sightplan.records.messages import EventReader, message_types, raw_stamp_ns
+from sightplan.records.messages import EventReader, raw_stamp_ns
 from sightplan.records.reorder_buffer import Arrival, ReorderBuffer
 from sightplan.records.truth import NotedTruth, TruthReply
 from sightplan.runs import Suite, episode_scorer, suite_of_run

@@ -19,9 +19,9 @@ from std_srvs.srv import Trigger
 from nodes_testing import LIMIT_S, eventually, parameters, spinning
 from sightplan.model import InputError
 from sightplan.records.bag import BagWriter, MessageTypes, Qos
+from sightplan.records.bag_messages import message_types
 from sightplan.records.bag_reading import Bag, BagMessage, open_bag
 from sightplan.records.bag_schedule import played_names
-from sightplan.records.messages import message_types
 from sightplan_nodes import qos
 from sightplan_nodes.bag_player import BagPlayer
 from sightplan_nodes.calls import ServiceCaller

@@ -60,6 +60,7 @@ from sightplan.model.planning import MARKS
 from sightplan.model.whereabouts import Whereabouts
 from sightplan.queries import answered
 from sightplan.records import messages, topics
+from sightplan.records.bag_messages import BagMessages
 from sightplan_nodes import conversions as c
 from sightplan_nodes import qos, query_messages
 from sightplan_nodes.conversions import MESSAGES
@@ -487,7 +488,7 @@ def test_messages_have_every_field(cls: type, kind: type) -> None:
 
 # without ROS
 
-BAG = messages.BagMessages()
+BAG = BagMessages()
 EVENTS = st.one_of(
     LOOKS.map(Observed), asked_events(), PROPOSED, RESULTS.map(Planned),
     st.builds(Belief, STATES, st.dictionaries(ATOMS, st.floats(0.0, 1.0), max_size=5)).map(

@@ -54,7 +54,7 @@ from sightplan.model import (
 )
 from sightplan.queries import answered
 from sightplan.records import RunStore, messages
-from sightplan.records.messages import message_types
+from sightplan.records.bag_messages import message_types
 from sightplan.records.pictures import bag_image
 from sightplan.records.recorded import read_episodes
 from sightplan.records.reorder_buffer import Arrival

@@ -20,8 +20,8 @@ from sightplan import cli
 from sightplan.model import InputError
 from sightplan.records import topics
 from sightplan.records.bag import BagWriter
+from sightplan.records.bag_messages import message_types
 from sightplan.records.bag_reading import open_bag
-from sightplan.records.messages import message_types
 from sightplan.replay.answers_store import ANSWERS
 from sightplan.replay.batches import batches
 from sightplan.replay.sources import Sources

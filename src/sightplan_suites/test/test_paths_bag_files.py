@@ -10,8 +10,8 @@ import pytest
 
 from bag_cases import KINDS_OF_BAG, Topic, record, types_of_another_package
 from sightplan.cli import main
+from sightplan.records.bag_messages import BagMessages
 from sightplan.records.bag_reading import open_bag
-from sightplan.records.messages import BagMessages
 from sightplan_suites.paths.bag_files import recorded_map
 
 MAKE = BagMessages()

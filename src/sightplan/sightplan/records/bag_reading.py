@@ -34,9 +34,9 @@ from sightplan.model.journal import STORAGE_ERRORS, StorageError
 from sightplan.model.paths import user_path
 from sightplan.model.yaml_text import load_yaml
 from sightplan.records.bag import METADATA, copy_records
+from sightplan.records.bag_messages import message_types
 from sightplan.records.mcap import is_complete
 from sightplan.records.mcap_reading import unpack_whole, zstd_module
-from sightplan.records.messages import message_types
 
 SUFFIXES = ('.mcap', '.db3')
 CDR = 'cdr'

@@ -37,10 +37,11 @@ from sightplan.model.journal import StorageError, cannot_write
 from sightplan.model.ports import CalibratedWorld, draws_labels
 from sightplan.records import topics
 from sightplan.records.bag import METADATA, BagWriter
+from sightplan.records.bag_messages import BagMessages
 from sightplan.records.bag_policy import ALL, FOLDER, KEPT, BagPolicy
 from sightplan.records.bag_reading import read_metadata
 from sightplan.records.evidence import fresh_name
-from sightplan.records.messages import BagMessages, EpisodeMessages, Messages
+from sightplan.records.messages import EpisodeMessages, Messages
 from sightplan.records.truth import NotedTruth, TruthReply
 
 UNDER_WAY = '.under-way-'

@@ -33,7 +33,7 @@ def prepare(folder: Path, small: bool = False) -> None:
 
 def _texts() -> list[tuple[str, int, bytes]]:
     """Messages of two topics."""
-    from sightplan.records.messages import message_types
+    from sightplan.records.bag_messages import message_types
     store = message_types().store
     return [('/other' if number % 3 == 0 else '/talk', 10 * (number ^ 1), bytes(
         store.serialize_cdr(store.types[_STRING](f'text {number} ' * 20), _STRING)))
@@ -199,7 +199,7 @@ def _joined(content: bytes) -> bytes:
 def _spoilt_messages(path: Path) -> Outcome | None:
     """Cut spoilt data into messages again, and read them as an intact bag."""
     from sightplan.records.bag import BagWriter
-    from sightplan.records.messages import message_types
+    from sightplan.records.bag_messages import message_types
     content = path.read_bytes()
     topics, rows = _known.get(content[:4], _known[b'0000'])
     place = path.parent / 'bag'
