@@ -257,13 +257,17 @@ def test_a_stop_outlasts_the_container_of_the_arm(name):
 
 
 def used_variables() -> dict[str, set[str]]:
-    """Variables of all compose files, each with its defaults ('?' for required ones)."""
+    """Variables of all compose files, each with its defaults ('?' for required ones).
+
+    One that adds text only where it is set (``:+``) is empty by default.
+    """
     found: dict[str, set[str]] = {}
     for name in COMPOSE:
         text = (DOCKER / name).read_text()
         assert len(VARIABLE.findall(text)) == text.count('${'), f'{name}: one without a default'
         for variable, _, kind, default in VARIABLE.findall(text):
-            found.setdefault(variable, set()).add(default if kind == '-' else '?')
+            found.setdefault(variable, set()).add(
+                {'-': default, '+': '', '?': '?'}[kind])
     return found
 
 
