@@ -8,7 +8,6 @@ not is found all the same, and said to be tipped.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -21,11 +20,10 @@ from numpy.typing import NDArray
 
 from sightplan.domains import load_domain
 from sightplan.model import InputError, Problem
-from sightplan_arm.camera_files import checked_camera
+from sightplan_arm.camera_alignment import misaligned
 from sightplan_arm.geometry import rotation_from_vector
 from sightplan_arm.hardware import Rgbd, Vector
-
-Mask = NDArray[np.uint8]
+from sightplan_arm.table_view import RAISED_M, VIVID, Mask, TableView, checked_view, grown, spread
 
 COLOUR_OF_KEY = {'r': 'red', 'g': 'green', 'b': 'blue', 'y': 'yellow', 'p': 'purple',
                  'o': 'orange'}
@@ -38,10 +36,8 @@ COLOURS = tuple(_HUE_DEG)
 _WORKSPACE_M = np.array([(-0.50, -0.12, -0.02), (0.50, 0.12, 0.45)])
 """Corners of the box, in the table's frame, in which cubes are searched for [m]."""
 
-_VIVID = 0.45  # least saturation of a block's paint; tables and walls stay below
 _HUE_SHIFT_DEG = 10.0  # largest change of a hue by light
 _HUE_REACH_DEG = 35.0  # farther from its hue nothing is of a colour
-_RAISED_M = 0.010  # lower points may be the table, as calibrations are imperfect
 _MARGIN_PX = 16  # margin around the things that stand above the table
 _LEAST_FRACTION = 0.18  # fraction of a whole face that a patch must show to be a cube
 _LEAST_PIECE = 0.02  # fraction of a whole face that a patch must show to be a part of one
@@ -61,24 +57,6 @@ _OPEN_COLOUR, _FAR_HUE_DEG = 2.5, 15.0
 60 right pictures at least 4 more), or if the hue differs by more than ``_FAR_HUE_DEG`` (at most
 10.4 in 504 right cubes, 5.8 at the usual strength of appearance)."""
 _RED_AND_BLUE_DEG = 240.0  # a hue is this less itself when red and blue are exchanged
-_TABLE_M = np.array([(-0.50, -0.12), (0.50, 0.25)])
-"""Corners of the part of the table that is compared with where the camera's pose has it."""
-_NEAR_TABLE_M = 0.025  # largest height of points that may be the table, above and below z = 0
-_LEAST_TABLE = 0.2  # of the pixels that should show the table, unless things hide it
-_LEAST_TABLE_PX, _TABLE_POINTS = 300, 8000
-_TABLE_OFF_M, _TABLE_TILT_RAD = 0.020, math.radians(3.0)
-"""Largest error of the table's plane; calibrations are good to 5 mm and half a degree."""
-_PAD_Y_M, _PAD_BIN_M, _LEAST_BIN_PX = 0.043, 0.004, 8
-# Range and step of the search for pads, the range in spacings.
-_PADS_RANGE, _PADS_STEP_M = 1.3, 0.003
-_ON_PAD, _BESIDE_PAD = 0.39, (0.455, 0.90)  # distance from a column's middle, in spacings
-_LEAST_KNOWN = 0.4  # fraction of the bins on pads and beside them
-_LEAST_PADS = 3
-"""Smallest number of pads that are searched for. Shadows and uneven light can look like two pads
-(in 162 of 1,200 random profiles of light; like three in 37)."""
-_PADS_EXPLAIN, _PADS_CONTRAST = 0.6, 8.0
-"""Smallest fraction of the variance of brightness along the row that the pads must explain, and
-smallest difference of their grey value from their surroundings'."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,124 +190,6 @@ def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str],
                        (*first, *arrangement.warnings, *others))
 
 
-def misaligned(rgbd: Rgbd, camera_pose_table: Vector, column_x_m: Sequence[float]) -> str:
-    """Explain how the table contradicts the camera's pose, with the remedy; '' if it does not.
-
-    The plane of what should be the table is fitted; and where the columns have pads, darker or
-    lighter than what is beside them, these must be under the columns.
-
-    Args:
-        rgbd: the picture; depth in line with the colours.
-        camera_pose_table: (4, 4) of the optical frame in the table's frame.
-        column_x_m: x of each column, left to right.
-
-    Raises:
-        InputError: picture, depth, calibration and pose do not fit together.
-    """
-    view = _checked_view(rgbd, camera_pose_table)
-    depth = np.nan_to_num(np.asarray(rgbd.depth_m, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
-    x, y, z = (depth * ray + np.float32(eye)
-               for ray, eye in zip(view.rays, view.eye_m, strict=True))
-    remedy = ('calibrate the camera (sightplan arm calibrate), and check camera.pose, table.pose '
-              "and camera.depth_scale_m in the robot's file")
-    said = _off_plane(view, depth, (x, y, z)) or _off_pads(
-        rgbd.rgb, depth, (x, y, z), column_x_m)
-    return said and f'{said}: the camera does not hang where its pose has it; {remedy}'
-
-
-def _off_plane(view: _View, depth: NDArray[np.float32], points: Sequence[NDArray[np.float32]],
-               ) -> str:
-    """Explain how the table's plane is off; '' if it fits, or little of the table is in view."""
-    x, y, z = points
-    down = np.minimum(view.rays[2], np.float32(-1e-3))
-    there = (view.rays[2] < -1e-3) & (depth > 0)
-    for ray, eye, low, high in zip(view.rays, view.eye_m, *_TABLE_M, strict=False):
-        at = eye - ray / down * view.eye_m[2]
-        there &= (at > low) & (at < high)
-    count = int(there.sum())
-    if count < _LEAST_TABLE_PX or view.eye_m[2] <= 0:
-        return ''
-    near = there & (np.abs(z) < _NEAR_TABLE_M)
-    if near.sum() < max(_LEAST_TABLE_PX, _LEAST_TABLE * count):
-        return (f'only {100 * near.sum() / count:.0f} % of the pixels that should show the table '
-                f'do, within {1e3 * _NEAR_TABLE_M:.0f} mm')
-    table = _spread(np.column_stack([x[near], y[near], z[near]]).astype(np.float64), _TABLE_POINTS)
-    system = np.column_stack([np.ones(len(table)), table[:, :2]])
-    heights = table[:, 2]
-    for _ in range(3):
-        plane = np.linalg.lstsq(system, heights, rcond=None)[0]
-        off = np.abs(heights - system @ plane)
-        kept = off < max(0.002, 3.0 * float(np.median(off)))
-        system, heights = system[kept], heights[kept]
-    tilt = math.atan(math.hypot(plane[1], plane[2]))
-    if abs(plane[0]) > _TABLE_OFF_M or tilt > _TABLE_TILT_RAD:
-        return (f'the table is seen {1e3 * abs(plane[0]):.0f} mm too '
-                f'{"high" if plane[0] > 0 else "low"} and tilted by {math.degrees(tilt):.1f} '
-                'degrees')
-    return ''
-
-
-def _off_pads(rgb: NDArray[np.uint8], depth: NDArray[np.float32],
-              points: Sequence[NDArray[np.float32]], column_x_m: Sequence[float]) -> str:
-    """Explain how the pads of the columns are off; '' if they fit, or none are seen.
-
-    Brightness along the row, where nothing covers the table, is explained by pads of some shift
-    along x: the shift that explains it best is theirs.
-    """
-    columns = np.asarray(column_x_m, dtype=np.float64)
-    if len(columns) < _LEAST_PADS:
-        return ''
-    pitch = float(np.diff(columns).min())
-    places, brightness = _row_profile(rgb, depth, points, float(
-        np.abs(columns).max() + (_PADS_RANGE + 1.0) * pitch))
-    known = np.isfinite(brightness)
-    best, nominal, shift = 0.0, 0.0, 0.0
-    steps = round(_PADS_RANGE * pitch / _PADS_STEP_M)
-    for step in range(-steps, steps + 1):
-        away = np.abs(places[:, None] - columns - step * _PADS_STEP_M).min(axis=1) / pitch
-        pad, beside = away < _ON_PAD, (away > _BESIDE_PAD[0]) & (away < _BESIDE_PAD[1])
-        if (known & pad).sum() < _LEAST_KNOWN * pad.sum() or (
-                known & beside & (away < 0.5)).sum() < _LEAST_KNOWN * (
-                    beside & (away < 0.5)).sum():
-            if step == 0:
-                return ''
-            continue
-        on, off = brightness[known & pad], brightness[known & beside]
-        whole = np.concatenate([on, off])
-        explained = 1.0 - (on.var() * len(on) + off.var() * len(off)) / max(
-            1e-9, whole.var() * len(whole))
-        if step == 0:
-            nominal = explained
-        if explained > best and abs(on.mean() - off.mean()) > _PADS_CONTRAST:
-            best, shift = explained, step * _PADS_STEP_M
-    if best < _PADS_EXPLAIN or best < 2.0 * nominal or abs(shift) < pitch / 4:
-        return ''
-    return (f'the pads of the columns are seen {1e3 * abs(shift):.0f} mm to the '
-            f'{"right" if shift > 0 else "left"} of where they should be')
-
-
-def _row_profile(rgb: NDArray[np.uint8], depth: NDArray[np.float32],
-                 points: Sequence[NDArray[np.float32]], reach_m: float) -> tuple[Vector, Vector]:
-    """(N,) places along x [m] and (N,) median brightness of the bare table there; NaN: unknown."""
-    x, y, z = points
-    hsv = cv2.cvtColor(rgb.astype(np.float32), cv2.COLOR_RGB2HSV)
-    raised = (depth > 0) & (z > _RAISED_M) & (np.abs(y) < 0.2)
-    solid = _grown((raised | (hsv[:, :, 1] > _VIVID) & (hsv[:, :, 2] > 12)).astype(np.uint8), 9)
-    bare = ((depth > 0) & (np.abs(z) < _RAISED_M) & (np.abs(y) < _PAD_Y_M)
-            & (np.abs(x) < reach_m) & (solid == 0))
-    count = math.ceil(2 * reach_m / _PAD_BIN_M)
-    number = np.minimum(((x[bare] + reach_m) / _PAD_BIN_M).astype(np.int64), count - 1)
-    grey = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)[bare].astype(np.float64)
-    order = np.argsort(number, kind='stable')
-    starts = np.searchsorted(number[order], np.arange(count + 1))
-    found = np.full(count, np.nan)
-    for place, (start, end) in enumerate(itertools.pairwise(starts)):
-        if end - start >= _LEAST_BIN_PX:
-            found[place] = np.median(grey[order[start:end]])
-    places = (np.arange(count, dtype=np.float64) + 0.5) * _PAD_BIN_M - reach_m
-    return np.asarray(places), np.asarray(found)
-
-
 def arrange(cubes: Sequence[Cube], column_x_m: Sequence[float], block_m: float,
             expected: Collection[str] = ()) -> Arrangement:
     """Assign cubes to columns (left to right, by x) and levels; warn about expected names.
@@ -414,78 +274,6 @@ def _place(point_m: Vector) -> str:
     return 'x {:.0f}, y {:.0f}, z {:.0f} mm'.format(*(1e3 * point_m))
 
 
-# --- rays -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _View:
-    """A camera at a place: the ray through each pixel.
-
-    Attributes:
-        focal_px: of the ideal camera that outlines are compared in.
-        ideal_px: (H, W, 2) each pixel's place in it, free of distortion; from the optical axis.
-        rays: three (H, W), per metre of depth, in the table's frame.
-        rotation: (3, 3) from the table's to the optical frame.
-        eye_m: (3,) optical centre in the table's frame.
-    """
-
-    focal_px: float
-    ideal_px: NDArray[np.float32]
-    rays: tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
-    rotation: Vector
-    eye_m: Vector
-
-    def project(self, points_m: Vector) -> tuple[Vector, Vector]:
-        """(N, 2) ideal pixels and (N, 2, 3) their derivatives by the points."""
-        local = (points_m - self.eye_m) @ self.rotation.T
-        depth = local[:, 2:]
-        flat = local[:, :2] / depth
-        slope = (self.rotation[None, :2] - flat[:, :, None] * self.rotation[None, None, 2])
-        return self.focal_px * flat, self.focal_px * slope / depth[:, :, None]
-
-
-@functools.lru_cache(maxsize=4)
-def _view(shape: tuple[int, int], matrix: bytes, distortion: bytes, pose: bytes) -> _View:
-    k = np.frombuffer(matrix).reshape(3, 3)
-    d = np.frombuffer(distortion)
-    camera = np.frombuffer(pose).reshape(4, 4)
-    h, w = shape
-    pixels = np.stack(np.meshgrid(np.arange(w), np.arange(h)), axis=-1).astype(np.float64)
-    if d.any():
-        flat = cv2.undistortPoints(pixels.reshape(-1, 1, 2), k, d).reshape(h, w, 2)
-    else:
-        flat = (pixels - k[:2, 2]) / (k[0, 0], k[1, 1])
-    focal = math.sqrt(k[0, 0] * k[1, 1])
-    r = camera[:3, :3]
-    x, y, z = (np.ascontiguousarray(flat[:, :, 0] * r[i, 0] + flat[:, :, 1] * r[i, 1] + r[i, 2],
-                                    dtype=np.float32) for i in range(3))
-    return _View(focal, (focal * flat).astype(np.float32), (x, y, z), r.T.copy(),
-                 camera[:3, 3].copy())
-
-
-def _checked_view(rgbd: Rgbd, pose: Vector) -> _View:
-    """The view of a picture.
-
-    Raises:
-        InputError: something has the wrong shape, or is no calibration or pose.
-    """
-    h, w = rgbd.rgb.shape[:2]
-    if rgbd.rgb.shape != (h, w, 3) or rgbd.rgb.dtype != np.uint8:
-        raise InputError(f'picture of shape {rgbd.rgb.shape}, {rgbd.rgb.dtype}: (H, W, 3) uint8 '
-                         'is needed')
-    if rgbd.depth_m.shape != (h, w):
-        raise InputError(f'depth of shape {rgbd.depth_m.shape} for a picture of {(h, w)}: take '
-                         'the depth that is aligned to the colour picture')
-    k, d = checked_camera(rgbd.matrix, rgbd.distortion)
-    pose = np.ascontiguousarray(pose, dtype=np.float64)
-    turned = pose[:3, :3] if pose.shape == (4, 4) else np.zeros((3, 3))
-    if not (np.isfinite(pose).all() and np.allclose(turned @ turned.T, np.eye(3), atol=1e-4)
-            and np.linalg.det(turned) > 0):
-        raise InputError('the pose of the camera is not a pose: (4, 4) with a rotation is needed '
-                         '(run sightplan arm calibrate)')
-    return _view((h, w), k.tobytes(), d.tobytes(), pose.tobytes())
-
-
 # --- patches of paint -------------------------------------------------------------------------
 
 
@@ -533,7 +321,7 @@ class _Window:
         face_px: pixels of a face that is seen straight on.
     """
 
-    view: _View
+    view: TableView
     ideal_px: NDArray[np.float32]
     hue_deg: NDArray[np.float32]
     clipped: NDArray[np.bool_]
@@ -548,14 +336,14 @@ class _Window:
 
 def _window(rgbd: Rgbd, pose: Vector, block_m: float) -> _Window | None:
     """Prepare the part of a picture that shows things above the table; None if there are none."""
-    view = _checked_view(rgbd, pose)
+    view = checked_view(rgbd, pose)
     depth = np.nan_to_num(np.asarray(rgbd.depth_m, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
     known = depth > 0
     axes, inside = [], known
     for ray, eye, low, high in zip(view.rays, view.eye_m, *_WORKSPACE_M, strict=True):
         axes.append(depth * ray + np.float32(eye))
         inside = inside & (axes[-1] > low) & (axes[-1] < high)
-    raised = inside & (axes[2] > _RAISED_M)
+    raised = inside & (axes[2] > RAISED_M)
     rows, columns = np.nonzero(raised.any(axis=1))[0], np.nonzero(raised.any(axis=0))[0]
     if not len(rows):
         return None
@@ -578,7 +366,7 @@ def _hue(rgb: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.bool_]
     """(H, W) hue [deg, 0 to 360], whether it is vivid, and whether a channel is at its end."""
     hsv = cv2.cvtColor(cv2.medianBlur(rgb, 3).astype(np.float32), cv2.COLOR_RGB2HSV)
     hue, saturation, value = (np.asarray(part, np.float32) for part in cv2.split(hsv))
-    return hue, (saturation > _VIVID) & (value > 12), value >= 252
+    return hue, (saturation > VIVID) & (value > 12), value >= 252
 
 
 def _paint(hue: NDArray[np.float32], possible: NDArray[np.bool_],
@@ -621,10 +409,6 @@ def _turn(degrees: Any) -> Any:
     return (degrees + 180.0) % 360.0 - 180.0
 
 
-def _grown(mask: Mask, width: int) -> Mask:
-    return np.asarray(cv2.dilate(mask, np.ones((width, width), np.uint8)), np.uint8)
-
-
 def _opened(mask: Mask, width: int) -> Mask:
     return np.asarray(cv2.morphologyEx(mask, cv2.MORPH_OPEN, np.ones((width, width), np.uint8)),
                       np.uint8)
@@ -661,10 +445,10 @@ def _measure(masks: Sequence[Mask], window: _Window) -> list[_Patch]:
               for where in measured]
     patches = []
     for i, mask in enumerate(masks):
-        edge = mask & _grown(1 - mask, 3) & (1 - window.border)
+        edge = mask & grown(1 - mask, 3) & (1 - window.border)
         for j, other in enumerate(masks):  # edges that belong to what stands in front
             if j != i and (heights[j] > heights[i] or depths[j] < depths[i] - 0.02):
-                edge &= 1 - _grown(other, 9)
+                edge &= 1 - grown(other, 9)
         plain = (mask > 0) & ~window.clipped & (window.labels > 0)
         size = int(mask.sum())
         if np.count_nonzero(plain) < 0.1 * size:
@@ -689,7 +473,7 @@ def _foreign(window: _Window, cubes: Sequence[_Fit]) -> list[tuple[Vector, int]]
     """Middle [m] and size [px] of things above the table that are not cubes."""
     rest = window.raised.astype(np.uint8)
     for cube in cubes:
-        rest &= 1 - _grown(cube.patch.mask, 7)
+        rest &= 1 - grown(cube.patch.mask, 7)
     count, labels, stats, _ = cv2.connectedComponentsWithStats(_opened(rest, 5), connectivity=8)
     return [(np.median(window.points_m[labels == i], axis=0).astype(np.float64),
              int(stats[i, cv2.CC_STAT_AREA]))
@@ -740,8 +524,8 @@ def _merge(pieces: Sequence[Mask], fits: Mapping[int, _Fit | None], window: _Win
     """Join masks of one cube's faces whose colours differ by the light."""
     masks = {i: pieces[i] for i, fit in fits.items() if fit is not None}
     for i in sorted(range(len(pieces)), key=lambda i: int(pieces[i].sum())):
-        points = _spread(window.points_m[(pieces[i] > 0) & window.inside].astype(np.float64), 200)
-        near = _grown(pieces[i], 7)
+        points = spread(window.points_m[(pieces[i] > 0) & window.inside].astype(np.float64), 200)
+        near = grown(pieces[i], 7)
         for j, fit in fits.items():
             if j == i or fit is None or j not in masks or not (near & masks[j]).any() \
                     or masks[j].sum() < pieces[i].sum() or len(points) < 10:
@@ -835,17 +619,11 @@ def _doubts(name: str, fit: _Fit) -> tuple[SceneWarning, ...]:
     return ()
 
 
-def _spread(array: Vector, count: int) -> Vector:
-    """Evenly chosen rows, at most ``count``."""
-    step = max(1, math.ceil(len(array) / count))
-    return array[::step]
-
-
-def _fit(patch: _Patch, view: _View, block_m: float) -> _Fit | None:
+def _fit(patch: _Patch, view: TableView, block_m: float) -> _Fit | None:
     """Fit an upright cube; one that leans clearly is fitted leaning. None: too little to see."""
     if len(patch.points_m) < _LEAST_POINTS or len(patch.outline_px) < _LEAST_EDGE:
         return None
-    points, outline = _spread(patch.points_m, _POINTS), _spread(patch.outline_px, _EDGES)
+    points, outline = spread(patch.points_m, _POINTS), spread(patch.outline_px, _EDGES)
     target = _Target(points, outline, view, block_m)
     cube = _first_guess(points, view, block_m)
     for _ in range(_STEPS):
@@ -872,7 +650,7 @@ class _Target:
 
     points: Vector
     outline: Vector
-    view: _View
+    view: TableView
     block_m: float
 
     def step(self, cube: _Solid, upright: bool) -> Vector:
@@ -936,7 +714,7 @@ def _tukey(ratio: Vector) -> Vector:
     return np.asarray(np.square(np.maximum(0.0, 1.0 - ratio**2)))
 
 
-def _first_guess(points: Vector, view: _View, block_m: float) -> _Solid:
+def _first_guess(points: Vector, view: TableView, block_m: float) -> _Solid:
     """First guess of a cube: the yaw whose two visible sides explain the points best."""
     middle = np.median(points, axis=0)
     low, high = np.percentile(points[:, 2], (4, 96))
@@ -963,7 +741,7 @@ def _off_surface(points: Vector, cube: _Solid, block_m: float) -> Vector:
     return np.asarray((np.abs((points - cube.centre_m) @ cube.axes) - block_m / 2).max(axis=1))
 
 
-def _faces(points: Vector, cube: _Solid, view: _View, block_m: float) -> tuple[Vector, Vector]:
+def _faces(points: Vector, cube: _Solid, view: TableView, block_m: float) -> tuple[Vector, Vector]:
     """(N,) distance of points from the nearest visible face's plane [m], and (N, 6) slopes."""
     away = points - cube.centre_m
     sign = np.where((view.eye_m - cube.centre_m) @ cube.axes > 0, 1.0, -1.0)
@@ -977,7 +755,8 @@ def _faces(points: Vector, cube: _Solid, view: _View, block_m: float) -> tuple[V
 _SIGNS = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], np.float64)
 
 
-def _outline(pixels: Vector, cube: _Solid, view: _View, block_m: float) -> tuple[Vector, Vector]:
+def _outline(pixels: Vector, cube: _Solid, view: TableView, block_m: float,
+             ) -> tuple[Vector, Vector]:
     """(N,) distance of edge pixels outwards from the cube's outline [px], and (N, 6) slopes.
 
     Pixels of an edge lie half a pixel inside on average.

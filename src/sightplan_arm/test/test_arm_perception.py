@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from box_pictures import BLOCK_M, MATRIX, Box, camera_pose, picture
 from sightplan.domains import load_domain
 from sightplan.model import InputError, ProblemError
+from sightplan_arm.camera_alignment import misaligned
 from sightplan_arm.geometry import rotation_from_vector
 from sightplan_arm.perception import (
     COLOUR_OF_KEY,
@@ -20,7 +21,6 @@ from sightplan_arm.perception import (
     Cube,
     arrange,
     block_colours,
-    misaligned,
     overlay,
     see_table,
 )
