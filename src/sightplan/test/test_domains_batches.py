@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from sightplan.domains import load_domain
 from sightplan.domains.batches import BatchModel
-from sightplan.model import Literal
+from sightplan.model import Atom, Literal
 
 HOME, BLOCKS = load_domain('household'), load_domain('blocksworld')
 PROBLEMS = (
@@ -77,3 +78,14 @@ def test_what_an_action_may_set_is_what_it_sets_somewhere(number):
                 assert set(columns) >= {c for c in np.flatnonzero(
                     ((after == value) & (values != value)).any(axis=0))
                     if atoms[c].predicate == predicate}
+
+
+def test_problems_with_the_same_objects_share_what_is_grounded():
+    problem = PROBLEMS[1][1]
+    model = BLOCKS.model(problem)
+    assert BLOCKS.model(replace(problem, init=frozenset(), goal=())) is model
+    fewer = {name: kind for name, kind in problem.objects.items() if name != 'g'}
+    other = replace(problem, objects=fewer, known=frozenset())
+    assert len(BLOCKS.model(other).actions) < len(model.actions)
+    known = frozenset({Atom('leftof', ('c1', 'c2'))})
+    assert BLOCKS.model(replace(problem, known=known)) is not model

@@ -349,8 +349,12 @@ class Domain:
                      if atom.predicate not in self._known and may_hold(atom))
 
     def model(self, problem: Problem) -> InstantiatedModel:
-        """Return the transition model of one of the domain's problems."""
-        return InstantiatedModel(problem)
+        """Return the transition model of one of the domain's problems.
+
+        Problems with the same objects and known facts share one, and what it has grounded.
+        """
+        return _model(problem.domain, problem.domain_pddl, tuple(problem.objects.items()),
+                      problem.known)
 
     def part(self, name: str) -> ModuleType | None:
         """Import a module of the domain's folder, such as ``generator``; None if there is none.
@@ -377,6 +381,13 @@ class Domain:
             raise InputError(f'domain {self.name} has no problem generator '
                              f'(add {self.folder / "generator.py"})')
         return module
+
+
+@functools.lru_cache(maxsize=16)
+def _model(domain: str, domain_pddl: str, objects: tuple[tuple[str, str], ...],
+           known: State) -> InstantiatedModel:
+    return InstantiatedModel(Problem('', domain, dict(objects), frozenset(), (), domain_pddl,
+                                     known=known))
 
 
 @functools.lru_cache(maxsize=256)
