@@ -37,6 +37,7 @@ from sightplan.queries import Answer, Choose, Detect, Locate, YesNo
 from sightplan.vlm.wrapping import Lazy, Router
 from sightplan_models._embedded_questions import ShippedQuestionModel
 from sightplan_models._model_identity import files_hash, folder_identity
+from sightplan_models._numpy_threads import set_numpy_threads
 from sightplan_models._unlike import SHIPPED, foreign_by, unlike_by, with_world
 
 if TYPE_CHECKING:
@@ -110,8 +111,7 @@ class Settings:
                               'empty for the one that is shipped, if any')
     paths_dir: str = param('', 'folder of the networks that compare paths on maps; empty for '
                            'those that are shipped, if any')
-    threads: int = param(1, 'CPU threads of torch; shipped models for questions use those of '
-                         'numpy', low=1, high=256)
+    threads: int = param(1, 'CPU threads of the model', low=1, high=256)
     memory_gb: float = param(0.0, 'bound on the memory of one pass [GiB]; 0: 2', low=0.0,
                              high=1e4, identity=False)
 
@@ -150,7 +150,8 @@ class Backend(Router):
     """One small model for each kind of query; the one for questions is loaded at once.
 
     Args:
-        settings: see Settings; the number of threads holds for torch in the whole process.
+        settings: see Settings; the number of threads holds for torch, or numpy where that computes
+            the model, in the whole process.
 
     Raises:
         InputError: no model is shipped for the domain; names those that have one.
@@ -247,6 +248,7 @@ def _question_model(settings: Settings) -> Model:
     if reads_boards(folder):
         return _board_reader(folder, settings, shipped)
     if shipped:
+        set_numpy_threads(settings.threads)
         name = with_world(folder_identity('embedded', folder, 'model_dir'), folder)
         return ShippedQuestionModel(folder, _shipped_name(folder.name, name), settings.depth,
                                     unlike_by(folder))

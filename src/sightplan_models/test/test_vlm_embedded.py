@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
 import sys
 from functools import cache
@@ -71,6 +72,22 @@ from sightplan_models.embedded import Backend, Settings
 queries = yes_no_queries(Observation(image=np.load(sys.argv[1])),
                          (Question(Atom('probe'), sys.argv[2]),))
 print(ask_all(Backend(Settings(domain='blocksworld')), queries)[0].text)
+"""
+THREADS = """
+import ctypes
+from sightplan_models._numpy_threads import _loaded
+from sightplan_models.embedded import Backend, Settings
+libraries = [ctypes.CDLL(path) for path in _loaded('openblas')]
+number = [getattr(library, name) for library in libraries for name in (
+    'scipy_openblas_get_num_threads64_', 'openblas_get_num_threads') if hasattr(library, name)]
+if number:
+    found = []
+    for threads in (2, 1):
+        Backend(Settings(domain='blocksworld', threads=threads))
+        found.append(number[0]())
+    print(*found)
+else:
+    print('no OpenBLAS')
 """
 
 
@@ -377,6 +394,14 @@ def test_missing_library_names_the_remedy(monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, 'tokenizers', None)
     with pytest.raises(BackendError, match='pip install'):
         Backend(Settings())
+
+
+def test_numpy_takes_as_many_threads_as_the_settings_say() -> None:
+    done = subprocess.run([sys.executable, '-c', THREADS], capture_output=True, text=True,
+                          check=False, env={**os.environ, 'OPENBLAS_NUM_THREADS': '2'})
+    if done.stdout == 'no OpenBLAS\n':
+        pytest.skip('numpy was built with another library')
+    assert done.stdout == '2 1\n', done.stderr
 
 
 def test_bad_settings_are_refused() -> None:
