@@ -29,11 +29,9 @@ _MOST_BRANCHES = 128  # number of combinations of a batch's answers that are fol
 
 @dataclass(frozen=True, slots=True)
 class FilterSettings:
-    """Settings of a JointBelief; ``prune`` and the last two are for listed states only."""
+    """Settings of a JointBelief; the last two are for listed states only."""
 
     k: int = param(256, 'Most joint states kept', low=1, high=4096)
-    prune: float = param(12.0, 'Joint states this far below the best one are dropped [nats]',
-                         low=1.0, high=100.0)
     repeats: str = param(
         'dependent', 'An answer about a new image whose atom has not changed since the last one: '
         'dependent (errors persist, by the calibration) or independent (counts in full)',

@@ -24,6 +24,8 @@ from sightplan_belief.joint_belief import FilterSettings, JointBelief
 from sightplan_belief.solver import Bools, Floats
 
 _BRANCHES = 8  # outcomes considered of an action with effects that are not reliable
+_PRUNED_NATS = 12.0
+"""Joint states this far below the best one are dropped [nats]."""
 _SURPRISE_NATS = 3.0
 """Prior penalty of a state from outside of the belief against the best one in it [nats]."""
 _PRIOR_WEIGHT = 0.3
@@ -208,7 +210,7 @@ class ListedBelief(JointBelief):
                 merged[key] = ((total, *old[1:]) if old[0] >= score else (total, row, history))
 
         siblings = self._siblings(action)
-        floor = self._scores.max() - self.settings.prune
+        floor = self._scores.max() - _PRUNED_NATS
         for row, history, score, fits in zip(
                 self._values, self._last_values, self._scores, applicable, strict=True):
             if score < floor:
@@ -231,7 +233,7 @@ class ListedBelief(JointBelief):
                     put(self._after(self._model.effects(slip, state), row), history,
                         float(score) + fraction)
         best = sorted(merged.values(), key=lambda item: -item[0])[:self.settings.k]
-        best = [item for item in best if item[0] >= best[0][0] - self.settings.prune]
+        best = [item for item in best if item[0] >= best[0][0] - _PRUNED_NATS]
         self._values = np.array([row for _, row, _ in best])
         self._last_values = np.array([history for _, _, history in best])
         self._scores = np.array([score for score, _, _ in best]) - best[0][0]

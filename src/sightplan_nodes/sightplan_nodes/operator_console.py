@@ -41,6 +41,8 @@ _NEXT = {
 HELP = ('keys: y, n = let the motion that waits pass, or refuse it | space, s = stop | '
         'r = re-arm | Enter = status | q = leave (as Ctrl-C: the arm goes on)')
 LINES_HELP = 'No terminal: each key is a line, ended with Enter.'
+_REPLY_S = 5.0
+"""How long a reply of the arm is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,6 @@ class OperatorConsoleSettings:
     read_s: float = param(0.3, 'A yes counts only when the motion has been on the screen for so '
                                'long [s]: keys typed before were meant for another', low=0.0,
                           high=10.0)
-    answer_timeout_s: float = param(5.0, 'How long a reply of the arm is waited for [s]', low=0.1,
-                                    high=60.0)
 
 
 class Keys:
@@ -327,7 +327,7 @@ class OperatorConsole(Node):
             threading.Thread(target=self._listen, name='keys', daemon=True).start()
         self._send_stop()
         now = self._now()
-        for entry in [e for e in self._waiting if now - e[0] > self._settings.answer_timeout_s]:
+        for entry in [e for e in self._waiting if now - e[0] > _REPLY_S]:
             since, what, client, future = entry
             self._waiting.remove(entry)
             client.remove_pending_request(future)

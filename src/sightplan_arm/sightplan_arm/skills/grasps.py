@@ -48,6 +48,11 @@ _PALM_M = 0.004
 """Room between the hand's body and what is under it [m]."""
 _STEEP = 0.7
 """Greatest lean of the sides that are pressed, as a tangent."""
+_MOST_TAPER = 0.9
+"""Greatest growth of the width along the fingers, as a tangent: what tapers more slips out."""
+_MOST_ASIDE = 1.0
+"""Greatest slant of the sides to the fingers, as a tangent: a thing turns between them until it is
+straight."""
 _TAPER_ROWS = 3
 _PAD_ROWS = 2  # lines of cells on both sides of a finger's middle that it has to touch
 
@@ -61,10 +66,6 @@ class GraspSettings:
                            low=0.0, high=0.05)
     deep_m: float = param(0.030, 'How far the fingers reach down beside a thing, if they can [m]',
                           low=0.005, high=0.08)
-    taper: float = param(0.9, 'Greatest growth of the width along the fingers, as a tangent: what '
-                         'tapers more is squeezed out', low=0.1, high=5.0)
-    aside: float = param(1.0, 'Greatest slant of the sides to the fingers, as a tangent: a thing '
-                         'turns between them until it is straight', low=0.1, high=5.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +257,7 @@ class _Turned:
             return None
         lean = self._lean(run, min(deep, 0.02))
         taper, aside = self._sides(run)
-        if lean > _STEEP or taper > settings.taper or aside > settings.aside:
+        if lean > _STEEP or taper > _MOST_TAPER or aside > _MOST_ASIDE:
             return None
         shallow = 1.0 - min(deep, settings.deep_m) / settings.deep_m
         too_deep = max(0.0, deep - settings.deep_m) / settings.deep_m
