@@ -211,6 +211,22 @@ def by_hand():
         EpisodeEnded(StopReason.NO_PLAN, 'no plan', 6, 2, 61, 12.5, {'ground': 3.}))
 
 
+@pytest.mark.parametrize(('goal', 'solved'), [(None, False), ((), None)])
+def test_an_episode_of_an_instruction_alone_is_not_scored_by_its_empty_goal(goal, solved):
+    """Issue 47: "put the red mug on the tray" was given up, and the empty goal held: solved."""
+    problem = two_blocks()
+    told = problem if goal is None else dataclasses.replace(
+        problem, goal=goal, instruction='put the red mug on the tray')
+    line = score(Timeline(t10=START), EpisodeEnded(StopReason.GAVE_UP, 'not sure', 0, 0, 10),
+                 spec=spec_of(told))
+    assert measures.solved(line) is solved
+    assert bool(line['failure']) is (solved is False) and line['error'] is None
+    summary = summarise_episodes([line])
+    assert (summary['scored'], summary['errors']) == (int(solved is not None), 0)
+    assert summary.get('without_truth') == (1 if solved is None else None)
+    assert summary['success_rate'] == (None if solved is None else 0.)
+
+
 def test_by_hand_what_became_of_it(by_hand):
     wanted = {'stop': 'no_plan', 'message': 'no plan',
               'error': None, 'steps': 6, 'executed': 3, 'rejected': 1, 'withheld': 2,

@@ -337,6 +337,10 @@ def look_around(goal: RunEpisode.Goal, world: RosWorld, prompts: Path | None) ->
         if goal.goal:
             wanted = domain.problem_of(goal.goal, problem.objects)
             problem = replace(problem, goal=wanted.goal)
+    if not (problem.goal or goal.instruction):
+        what = f'goal "{goal.goal}"' if goal.goal else 'the goal of problem_pddl'
+        raise InputError(f'{what} has no condition, and would hold whatever the world looks '
+                         'like; give one, such as "(on r g)"')
     goal.problem_pddl = domain.write_problem(problem.for_agent())
     request.domain, request.problem = goal.domain, goal.problem
     request.domain_pddl, request.problem_pddl = goal.domain_pddl, goal.problem_pddl

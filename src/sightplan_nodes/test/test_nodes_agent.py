@@ -385,6 +385,9 @@ def test_the_world_is_made_ready_again_after_a_wait_for_another_node() -> None:
 
 @pytest.mark.parametrize(('given', 'said'), [
     ({}, 'the episode has no goal: give goal, such as'),
+    ({'goal': '(and)'}, 'goal "(and)" has no condition'),
+    ({'problem_pddl': '(define (problem p) (:domain blocksworld) (:objects g - block) (:init) '
+                      '(:goal (and)))', 'method': 'ground'}, 'has no condition'),
     ({'goal': '(onn g b)'}, 'unknown predicate "onn"'),
     ({'goal': '(on g x)'}, 'unknown object "x"'),
     ({'goal': '(on r g)', 'domain': 'blocksworld', 'objects': ['r:block', 'g:block']},

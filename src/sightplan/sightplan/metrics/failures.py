@@ -110,7 +110,7 @@ def called_off(line: Mapping[str, Any]) -> bool:
 
 
 def without_truth(line: Mapping[str, Any]) -> bool:
-    """Whether an episode ended without a known result, as on a robot."""
+    """Whether an episode ended without a known result, as on a robot, or without a known goal."""
     return (not scored(line) and line.get('error') is None
             and line.get('stop') in {reason.value for reason in StopReason if reason.scored})
 

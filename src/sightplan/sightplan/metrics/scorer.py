@@ -407,7 +407,7 @@ class _Line(EventHandler):
         if event.reason.scored and self._has_truth:
             final = self._then.state
             problem = self._problem(self._spec, final)
-            if final is not None:
+            if final is not None and problem.goal:  # an empty goal holds in every state
                 solved = problem.goal_met(final)
                 line['goal_unmet'] = self._judgements.unmet(problem.goal, final)
         if self._failure:
