@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lifecycle_msgs.srv import ChangeState
 from numpy.typing import NDArray
 from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from sightplan_interfaces import msg
@@ -184,6 +186,7 @@ class BackendNode(LifecycleNode):
             **node_arguments: passed on to rclpy's LifecycleNode.
         """
         super().__init__(name, **node_arguments)
+        self._service_change_state.callback = self._refusing(self._service_change_state.callback)
         self.settings = declare_settings(self, settings)
         self._truth_settings = declare_settings(self, TruthSettings)
         self.exit_code: int | None = None
@@ -282,6 +285,24 @@ class BackendNode(LifecycleNode):
             self.exit_code = 1
 
     # Lifecycle.
+
+    def _refusing(self, change: Callable[..., ChangeState.Response],
+                  ) -> Callable[..., ChangeState.Response]:
+        """Return rclpy's callback of ``~/change_state`` that refuses impossible transitions.
+
+        rclpy's own lets the error leave, which ends the node without a reply.
+        """
+        def serve(request: ChangeState.Request,
+                  response: ChangeState.Response) -> ChangeState.Response:
+            try:
+                return change(request, response)
+            except rclpy_implementation.RCLError as error:
+                response.success = False
+                said = ' '.join(str(error).split())
+                self.get_logger().error(f'transition {request.transition.id} was refused: {said}; '
+                                        f'see {self.get_name()}/get_available_transitions')
+                return response
+        return serve
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load the model."""

@@ -176,8 +176,11 @@ class RequestedObservations:
         if seen is None:
             seen, depth_at = self._new(message), depth_at or self.depth_at
         stamp_ns = messages.time_from_msg(message.header.stamp)
-        if stamp_ns or message.header.frame_id:
-            seen = dataclasses.replace(seen, frame_id=message.header.frame_id, stamp_ns=stamp_ns)
+        frames = [message.header.frame_id, seen.frame_id]
+        if message.published:
+            frames.reverse()  # the camera knows its frame
+        seen = dataclasses.replace(seen, frame_id=frames[0] or frames[1],
+                                   stamp_ns=stamp_ns or seen.stamp_ns)
         if depth_at is not None and seen.depth_m is None:
             seen = dataclasses.replace(seen, depth_m=depth_at(seen.stamp_ns))
         self.keep(seen)

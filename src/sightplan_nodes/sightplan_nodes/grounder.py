@@ -16,7 +16,7 @@ from sightplan_interfaces.srv import Ground, Locate, TellApart
 from sightplan.agent import answers_only_samples
 from sightplan.domains import domain_names, load_domain
 from sightplan.grounding import PARSERS, BackendGrounder
-from sightplan.model import Answer, Observation, Question, SightplanError, param
+from sightplan.model import Answer, InputError, Observation, Question, SightplanError, param
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Deadline, Model, Query, Reply, can_ask
 from sightplan.queries import Detect, yes_no_queries
@@ -72,7 +72,8 @@ class GrounderNode(BackendNode):
     Services: ``~/ground`` (Ground), ``~/locate`` (Locate) and ``~/tell_apart`` (TellApart). Of a
     backend that cannot point, ``~/locate`` replies with an error that names those that can,
     and so does ``~/tell_apart`` for a model that cannot find all things. A request without a
-    picture is about the next one of ``camera/image_raw``. Depth of the picture is taken from
+    picture is about that of ``camera/image_raw`` whose stamp it has, and without a stamp about
+    the next one. Depth of the picture is taken from
     ``camera/depth/image_raw``, by its stamp, and its calibration from ``camera/camera_info``,
     where they are published.
 
@@ -246,11 +247,28 @@ class GrounderNode(BackendNode):
             asked, None if self._depth is None else self._depth.at)
 
     def _fill_picture(self, asked: msg.Observation, limit_s: float) -> None:
-        """Put the camera's next picture into an observation that is about none."""
-        if not asked.image and not asked.image_id and not asked.published:
-            limit_s = min(limit_s, _NEXT_PICTURE_S)
-            camera = self._pictures.get(names.CAMERA_IMAGE)
-            asked.image = [camera.next(limit_s) if camera else next_picture(self, limit_s)]
+        """Let an observation without a picture be about one of the camera's.
+
+        Its stamp names the picture; without a stamp it is the next one, whose header it gets.
+
+        Raises:
+            InputError: it has a stamp, and this node takes no pictures from the camera.
+            DeadlineError: no picture came.
+        """
+        if asked.image or asked.image_id or asked.published:
+            return
+        stamp_ns = messages.time_from_msg(asked.header.stamp)
+        if stamp_ns and not self._pictures:
+            raise InputError(f'the picture of world time {stamp_ns} ns is not known: this node '
+                             'takes none from the camera (from_camera: false); send the picture '
+                             'with the request, or leave out the stamp for the next one')
+        if stamp_ns:
+            asked.published = True
+            return
+        limit_s = min(limit_s, _NEXT_PICTURE_S)
+        camera = self._pictures.get(names.CAMERA_IMAGE)
+        asked.image = [camera.next(limit_s) if camera else next_picture(self, limit_s)]
+        asked.header = asked.image[0].header
 
     def depth_of(self, observation: Observation) -> NDArray[np.float32] | None:
         """Depth from the camera's topic, if it is aligned with the picture; None without.

@@ -409,6 +409,54 @@ def test_a_picture_comes_from_the_camera_by_its_stamp(made: Callable) -> None:
     assert 'the newest is of 2000000000 ns' in late.error_msg
 
 
+@pytest.mark.parametrize('frame', ['', 'made_up'])
+def test_a_stamp_alone_names_a_picture_of_the_camera_or_is_refused(made: Callable, frame: str,
+                                                                   ) -> None:
+    """Issue 47: the stamp was ignored, the newest picture answered about, and none was told."""
+    def asked(stamp_ns: int) -> Ground.Request:
+        request = query_messages.fill_questions(Ground.Request(), Client.questions('r'))
+        request.observation.header = MESSAGES.header(stamp_ns, frame)
+        return request
+
+    with made() as client:
+        camera = client.node.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
+        eventually(camera.get_subscription_count, 'the subscription')
+        camera.publish(MESSAGES.image_to_msg(IMAGE, 5, 'optical'))
+        camera.publish(MESSAGES.image_to_msg(IMAGE + 1, 9, 'optical'))
+        eventually(lambda: client.ground_service(asked(9), LIMIT_S).error_code == 0, 'a picture')
+        assert client.ground_service(asked(5), LIMIT_S).error_code == 0
+        (query,) = client.backend.requests[-1]
+        unknown = client.ground_service(asked(12345 * 10**9), LIMIT_S)
+    assert (query.observation.stamp_ns, query.observation.frame_id) == (5, 'optical')
+    np.testing.assert_array_equal(query.observation.image, IMAGE)
+    assert unknown.error_code == UnknownImageError.code
+    assert 'no picture of world time 12345000000000 ns came' in unknown.error_msg
+    with made(from_camera=False) as client:
+        refused = client.ground_service(asked(5), LIMIT_S)
+    assert refused.error_code == InputError.code and 'leave out the stamp' in refused.error_msg
+
+
+def test_the_next_picture_keeps_its_header_whatever_frame_the_request_names(made: Callable,
+                                                                            ) -> None:
+    request = query_messages.fill_questions(Ground.Request(), Client.questions('r'))
+    request.observation.header.frame_id = 'made_up'
+    with made() as client:
+        camera = client.node.create_publisher(Image, names.CAMERA_IMAGE, qos.SENSOR)
+        eventually(camera.get_subscription_count, 'the subscription')
+        replies: list[Ground.Response] = []
+        asking = threading.Thread(
+            target=lambda: replies.append(client.ground_service(request, LIMIT_S)))
+        asking.start()
+
+        def answered() -> bool:
+            camera.publish(MESSAGES.image_to_msg(IMAGE, 11, 'optical'))
+            return bool(replies)
+        eventually(answered, 'the reply')
+        asking.join(LIMIT_S)
+        (query,) = client.backend.requests[-1]
+    assert (query.observation.stamp_ns, query.observation.frame_id) == (11, 'optical')
+
+
 def test_another_picture_than_its_id_says_is_refused(made: Callable) -> None:
     with made() as client:
         request = query_messages.fill_questions(Ground.Request(), client.questions('r'))
@@ -475,6 +523,20 @@ def test_lifecycle(made: Callable) -> None:
         assert client.change(Transition.TRANSITION_DEACTIVATE)
         assert client.change(Transition.TRANSITION_CLEANUP)
         assert client.state() == State.PRIMARY_STATE_UNCONFIGURED
+
+
+def test_an_impossible_transition_is_refused_and_the_node_goes_on(made: Callable) -> None:
+    """Issue 47: rclpy's error ended the node, and there was no reply."""
+    with made(autostart=False) as client:
+        assert not client.change(Transition.TRANSITION_ACTIVATE)
+        assert client.state() == State.PRIMARY_STATE_UNCONFIGURED
+        assert not client.change(99)
+        assert client.change(Transition.TRANSITION_CONFIGURE)
+        assert not client.change(Transition.TRANSITION_CONFIGURE)
+        assert client.change(Transition.TRANSITION_ACTIVATE)
+        assert not client.change(Transition.TRANSITION_ACTIVATE)
+        assert client.state() == State.PRIMARY_STATE_ACTIVE
+        assert client.ground('r').error_code == 0
 
 
 def test_shows_what_is_in_use(made: Callable) -> None:
