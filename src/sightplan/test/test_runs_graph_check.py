@@ -11,7 +11,7 @@ from sightplan.cli import main
 from sightplan.graphs.graph import load_graph
 from sightplan.model import InputError
 from sightplan.model.ports import shown_by
-from sightplan.runs.graph_check import check_graph_arguments, with_protocol
+from sightplan.runs.graph_check import check_graph_arguments, hint_of, with_protocol
 from sightplan.runs.worlds import make_world, shown_with
 
 GRAPH = Path(__file__).parents[3] / 'config' / 'graphs' / 'experiment.yaml'
@@ -107,3 +107,45 @@ def test_the_command_refuses_them_and_starts_nothing(
 
 def test_a_graph_that_asks_no_model_needs_none() -> None:
     check_graph_arguments({'backend': '', 'backend_options': ''})
+
+
+def world(graph: str, *arguments: str) -> tuple[dict[str, object], str]:
+    """The checked values of a graph's arguments, and its hint."""
+    found = load_graph(GRAPH.with_name(f'{graph}.yaml'))
+    values = with_protocol(found.values(arguments), [one.partition(':=')[0] for one in arguments])
+    check_graph_arguments(values)
+    return values, hint_of(found.hint, found.chosen(values).namespace, values)
+
+
+@pytest.mark.parametrize(('arguments', 'problem', 'command'), [
+    (('do',), 'simple/problem_00', 'sightplan do --goal "(on g p)"'),
+    (('do', 'domain:=household', 'namespace:=robot1'), 'simple/cleaning_out_drawers_0',
+     'sightplan do --namespace robot1 --goal "(ontop bowl_1 sink_1)"'),
+    (('do', 'domain:=tabletop', 'execution:=arm'), 'short/short_0',
+     'sightplan do "Please set the two apples down in the orange-coloured bowl."'),
+    (('do', 'world:=arm_bridge', 'hardware:=simulated'), 'simple/problem_00',
+     ('sightplan do --goal "(on g p)" --domain blocksworld --objects g:block,b:block,p:block,'
+      'c1:column,c2:column,c3:column,c4:column')),
+    (('do', 'world:=arm_bridge'), 'simple/problem_00',
+     'sightplan do --goal "(PREDICATE OBJECT ...)" --domain blocksworld --objects NAME:TYPE,...'),
+    (('grasp', 'namespace:=a/b'), 'simple/problem_00',
+     'sightplan arm grasp --namespace a/b "the green block"'),
+    (('grasp', 'domain:=tabletop'), 'short/short_0', 'sightplan arm grasp "the apple"')])
+def test_a_graph_without_episodes_begins_with_a_problem_of_its_domain_and_says_what_to_try(
+        arguments: tuple[str, ...], problem: str, command: str) -> None:
+    values, hint = world(*arguments)
+    assert values['problem'] == problem
+    assert hint.endswith(f': {command}')
+
+
+@pytest.mark.parametrize(('arguments', 'said'), [
+    (('do', 'problem:=simple/problem_99'), 'problem:=simple/problem_99: .*no such problem'),
+    (('do', 'domain:=sliding', 'problem:=simple/problem_00'), 'list --domain sliding'),
+    (('grasp', 'problem:=/nowhere.pddl'), 'problem:=/nowhere.pddl: .*no such file'),
+    (('do', 'domain:=tabletop'), 'draws none .world option execution=symbolic.'),
+    (('replay', 'bag:='), 'bag:=.*no bag is given'),
+    (('replay', 'bag:=/nowhere'), '/nowhere: there is no such bag')])
+def test_problems_and_bags_that_are_not_there_are_refused(arguments: tuple[str, ...],
+                                                                said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        world(*arguments)

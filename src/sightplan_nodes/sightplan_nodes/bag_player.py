@@ -21,7 +21,7 @@ from sightplan.model import InputError, param
 from sightplan.records import messages
 from sightplan.records.bag_reading import BagMessage, BagTopic, open_bag
 from sightplan.records.bag_schedule import CLOCK_TOPIC, Schedule, choose, offer, played_names
-from sightplan_nodes import qos
+from sightplan_nodes import names, qos
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import error_text
@@ -30,6 +30,8 @@ from sightplan_nodes.spin import main as run_main
 
 NAME = 'bag_player'
 _IDLE_S = 0.5  # the longest sleep
+_DISCOVERY_S = 1.0
+"""Time in which another node that publishes episodes is heard of [s]."""
 _ACKNOWLEDGED_S = 5.0  # how long to wait, at the end, until subscribers have what they were sent
 
 
@@ -165,6 +167,7 @@ class BagPlayer(Node):
 
     def _run(self) -> None:
         try:
+            self._check_alone()
             if self._wait_for_subscribers():
                 count = self._play()
                 self._show_warnings()
@@ -175,6 +178,28 @@ class BagPlayer(Node):
                 self.get_logger().fatal(f'{error_text(error)}; play ends')
             code = 1
         self.exit_code = code
+
+    def _check_alone(self) -> None:
+        """Refuse to play episodes where an agent lives: its recorder would take them for its own.
+
+        Raises:
+            InputError: another node publishes episodes under the names that they would have here.
+        """
+        played = [publisher.topic_name for name, publisher in self._by_topic.items()
+                  if f'/{name}'.endswith(f'/{names.AGENT_EPISODE}')]
+        end_s = time.monotonic() + _DISCOVERY_S
+        while played and not self._closing and time.monotonic() < end_s:
+            for topic in played:
+                for one in self.get_publishers_info_by_topic(topic):
+                    if (one.node_name, one.node_namespace) != (
+                            self.get_name(), self.get_namespace()):
+                        where = f'{one.node_namespace.rstrip("/")}/{one.node_name}'
+                        raise InputError(
+                            f'{topic} is published by {where}, whose recorder would take the '
+                            'episodes of the bag for its own; play the bag in another namespace '
+                            '(namespace:=NAME) or in another ROS domain (ROS_DOMAIN_ID)')
+            with self._changed:
+                self._changed.wait(0.1)
 
     def _wait_for_subscribers(self) -> bool:
         """Wait for subscribers; return False if the node is stopped meanwhile."""

@@ -16,11 +16,11 @@ from sightplan.records import messages
 _EXAMPLES = """\
 examples:
   sightplan up do                                   # in another shell
-  sightplan do --goal "(on r g)"
-  sightplan do --goal "(and (on r g) (on g b))" --method ground
+  sightplan do --goal "(on g b)"
+  sightplan do --goal "(and (on g b) (on b p))" --method ground
   sightplan do --problem tower.pddl
   sightplan do --domain blocksworld --goal "(on r g)" --objects r:block,g:block,c1:column,c2:column
-  sightplan do "put the red mug on the tray"        # with: sightplan up do domain:=tabletop
+  sightplan do "put the cup on the tray"  # after: sightplan up do domain:=tabletop execution:=arm
 
 Nothing is built or set up: the goal is reached from where things are, which is seen. Ctrl-C
 cancels, and an arm holds. The shell needs the ROS_DOMAIN_ID that "sightplan up" printed.

@@ -261,3 +261,22 @@ def test_the_process_ends_with_the_bag(bag: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr
     assert 'the end of the bag: 55 messages were played' in done.stderr
+
+
+@pytest.mark.parametrize('alone', [False, True])
+def test_episodes_are_not_played_where_an_agent_lives(
+        tmp_path: Path, types: MessageTypes, capfd: pytest.CaptureFixture[str], alone: bool,
+        ) -> None:
+    """A recorder there would write them into the run of that agent."""
+    writer = BagWriter(tmp_path / 'bag', 'none')
+    topic = writer.add_topic('/arm_1/agent/episode', types.get(INT), Qos(COUNT))
+    writer.write(topic, BEGIN_S * 10**9, serialize_message(Int32(data=1)))
+    writer.close()
+    agent = Node('agent', namespace='arm_1' if alone else 'arm_2')
+    agent.create_publisher(Int32, 'agent/episode', EVERY)
+    node = BagPlayer(namespace='arm_2', parameter_overrides=parameters(bag=str(writer.folder)))
+    with spinning(agent, node):
+        eventually(lambda: node.exit_code is not None, 'the end of the bag')
+    assert node.exit_code == (0 if alone else 1)
+    said = '/arm_2/agent/episode is published by /arm_2/agent'
+    assert (said in capfd.readouterr().err) == (not alone)

@@ -15,6 +15,7 @@ from sightplan.graphs.up import run_graph
 from sightplan.model import config_files
 from sightplan.runs.graph_check import (
     check_graph_arguments,
+    hint_of,
     refuse_settings,
     with_protocol,
 )
@@ -89,7 +90,8 @@ def up(arguments: UpArguments) -> Result:
     with contextlib.ExitStack() as stack:
         layer = stack.enter_context(KeepAlive(
             graph.placed(values) if arguments.only else wanted)) if arguments.keep_alive else None
-        end = run_graph(wanted, values, layer=layer)
+        end = run_graph(wanted, values, layer=layer,
+                        hint=hint_of(wanted.hint, wanted.namespace, values))
     return {'graph': graph.name, 'exit_code': end.code, 'ended_by': end.ended_by,
             'reason': end.reason, 'ros_domain_id': end.ros_domain_id,
             'namespace': wanted.namespace}, end.code

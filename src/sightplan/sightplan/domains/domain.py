@@ -525,11 +525,12 @@ def find_problem(domain: Domain, name: str) -> Problem:
         for problem in domain.split_problems(split):
             if problem.name == stem:
                 return problem
-        raise InputError(f'{name}: no such problem (see "sightplan problems list")')
+        raise InputError(f'{name}: no such problem (see "sightplan problems list --domain '
+                         f'{domain.name}")')
     if not Path(name).is_file():
         raise InputError(f'{name}: no such file, nor a problem such as '
                          f'{next(iter(domain.splits), "SPLIT")}/NAME '
-                         '(see "sightplan problems list")')
+                         f'(see "sightplan problems list --domain {domain.name}")')
     return domain.read_problem(Path(name))
 
 

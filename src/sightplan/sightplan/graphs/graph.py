@@ -257,7 +257,8 @@ class Graph(Record):
 
     Attributes:
         description: what it is for.
-        hint: what to do once its nodes are up, printed at the start; '' for nothing.
+        hint: what to do once its nodes are up, printed at the start, '' for nothing; $(place),
+            $(goal) and $(thing) are filled in by ``runs.graph_check.hint_of``.
         arguments: in the order of the file, then ``PLACE``.
         nodes: in the order of the file; they are stopped in the opposite order.
         namespace: namespace in which the graph is placed, '' for none; see ``placed``.

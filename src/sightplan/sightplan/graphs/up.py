@@ -322,7 +322,8 @@ class Layer:
 
 def run_graph(graph: Graph, values: Mapping[str, Value], revive: bool = False,
               layer: Layer | None = None,
-              tell: Callable[[dict[str, Any]], None] = lambda event: None) -> GraphEnd:
+              tell: Callable[[dict[str, Any]], None] = lambda event: None,
+              hint: str = '') -> GraphEnd:
     """Start all nodes of a graph, wait for the first to end or a signal, and stop all.
 
     Args:
@@ -333,6 +334,7 @@ def run_graph(graph: Graph, values: Mapping[str, Value], revive: bool = False,
         tell: is given what happens, for benches: ``started`` (node, pid) and ``ended`` (node,
             reason); with ``KeepAlive`` also ``whole`` (all nodes hear each other; again after each
             start) and ``deaf`` (node, words, restart).
+        hint: what to do once the graph is up, printed at the start; '' for nothing.
 
     Raises:
         InputError: an executable is not installed, or a variable of the environment is wrong.
@@ -346,7 +348,7 @@ def run_graph(graph: Graph, values: Mapping[str, Value], revive: bool = False,
         layer = layer or Layer()
         environment.update(layer.environment)
         run = _Run(graph, [command(node, values) for node in graph.nodes], environment,
-                   layer, revive, tell)
+                   layer, revive, tell, hint)
         code = run.until_end()
         tell({'event': 'ended', 'node': run.ended_by, 'reason': run.reason})
     return GraphEnd(code, run.ended_by, run.reason, int(environment[_DOMAIN]))
@@ -378,9 +380,9 @@ class _Run:
 
     def __init__(self, graph: Graph, commands: Sequence[Sequence[str]],
                  environment: Mapping[str, str], layer: Layer, revive: bool,
-                 tell: Callable[[dict[str, Any]], None]) -> None:
+                 tell: Callable[[dict[str, Any]], None], hint: str) -> None:
         self._graph, self._commands, self._environment = graph, commands, environment
-        self._layer, self._revive, self._tell = layer, revive, tell
+        self._layer, self._revive, self._tell, self._hint = layer, revive, tell, hint
         self._processes: list[_Process] = []
         self._wake = threading.Event()
         self._stop_signal = 0
@@ -397,8 +399,8 @@ class _Run:
             space = self._graph.namespace
             self._say(f'graph {self._graph.name!r}, {_DOMAIN}={self._environment[_DOMAIN]}'
                       + (f', namespace /{space}' if space else ''))
-            if self._graph.hint:
-                self._say(self._graph.hint.strip())
+            if self._hint:
+                self._say(self._hint)
             self._layer.begin(self._environment, self._say, self._tell)
             self._start()
             code = self._watch()

@@ -526,7 +526,9 @@ def open_bag(path: Path | str) -> Bag:
     except OSError as error:
         raise _unreadable(path, error) from error
     if not files:
-        raise InputError(f'{path}: is no bag: there is no {" or ".join(SUFFIXES)} file in it')
+        below = find_bags(path)
+        raise InputError(f'{path}: is no bag, but there are some below it; name one of them, such '
+                         f'as {below[0]}')
     return Bag(path, [_File(file, warnings) for file in files], metadata.custom_data or {},
                warnings)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -13,14 +14,20 @@ from sightplan.agent import (
     needs_visual_planner,
     policy_settings,
 )
-from sightplan.model import InputError, settings_fields, user_path
+from sightplan.domains import find_problem, load_domain
+from sightplan.model import Atom, InputError, Problem, settings_fields, user_path
 from sightplan.model.option_pairs import parse_options
 from sightplan.model.plugins import part
+from sightplan.records.bag_reading import open_bag
 from sightplan.runs.episodes import select_problems
 from sightplan.runs.method_check import check_shown
 from sightplan.runs.protocols import apply
 from sightplan.runs.settings import OURS, RunSettings
-from sightplan.runs.suite_domain import with_domain_of_suite, with_split_of_domain
+from sightplan.runs.suite_domain import (
+    with_domain_of_suite,
+    with_problem_of_domain,
+    with_split_of_domain,
+)
 from sightplan.runs.suite_finding import sample_suite
 from sightplan.runs.suite_rules import FREE, OPTIONS
 from sightplan.runs.worlds import check_world_options, shown_with, world_choices
@@ -39,7 +46,7 @@ _SIMULATED, _ARM_NODE, _ARM = 'sim_bridge', 'arm_bridge', 'arm'
 def with_protocol(values: Mapping[str, Any], named: Collection[str] = ()) -> dict[str, Any]:
     """Return the values of a graph's arguments with what its suite and its protocol set.
 
-    A suite sets the domain where none is named, and a domain the split.
+    A suite sets the domain where none is named, and a domain the split or the problem.
 
     Each node gets its own settings from the arguments, so that all of them follow the protocol.
 
@@ -54,6 +61,8 @@ def with_protocol(values: Mapping[str, Any], named: Collection[str] = ()) -> dic
     values = found = with_domain_of_suite(values, named or (['domain'] if other else []))
     if 'split' in values:
         values = found = with_split_of_domain(values, named)
+    if 'problem' in values:
+        values = found = with_problem_of_domain(values)
     if values.get('protocol', OURS) == OURS:
         return found
     fields = {field.name for field in dataclasses.fields(RunSettings)} - {'out', *OPTIONS}
@@ -153,6 +162,10 @@ def _check_parts(values: Mapping[str, Any]) -> None:
     if 'robot' in values and (
             values.get('execution') == _ARM or values.get('world') == _ARM_NODE):
         part('robots', 'sightplan_arm').load_robot(values['robot'])
+    if values.get('problem') and _is_simulated(values):
+        _check_problem(values)
+    if 'bag' in values:
+        _check_bag(values['bag'])
     if (any(name not in values for name in _NEEDED)
             or sample_suite(values['suite'], values['split']) is not None):
         return
@@ -170,3 +183,86 @@ def _check_parts(values: Mapping[str, Any]) -> None:
     if shown is not None:
         check_shown(values['backend'], method,
                     parse_options(values['method_options'], 'method_options'), shown)
+
+
+def _is_simulated(values: Mapping[str, Any]) -> bool:
+    """Whether the things of a graph's world are simulated, with an arm or without."""
+    return values['world'] == _SIMULATED or values.get('hardware') == 'simulated'
+
+
+def _check_problem(values: Mapping[str, Any]) -> None:
+    """Check that the problem that a world begins with is there, and that the world shows it."""
+    try:
+        find_problem(load_domain(values['domain']), values['problem'])
+    except InputError as error:
+        raise InputError(f'problem:={values["problem"]}: {error}') from error
+    if values['world'] != _SIMULATED or 'execution' not in values:
+        return
+    options = parse_options(values.get('world_options', ''), 'world_options')
+    if values['execution'] == _ARM:
+        options['execution'] = _ARM
+    shown = shown_with(values['domain'], options)
+    if shown is not None:
+        check_shown(values['backend'], RunSettings().method, {}, shown)
+
+
+def _check_bag(given: str) -> None:
+    """Check that a bag is given, and can be opened."""
+    if not given:
+        raise InputError('bag:= is empty: no bag is given; name its folder or file')
+    open_bag(given)
+
+
+def hint_of(hint: str, namespace: str, values: Mapping[str, Any]) -> str:
+    """Return what to do once a graph is up, in words that fit its place and its world.
+
+    Args:
+        hint: of the graph's file; $(place), $(goal) and $(thing) are filled in.
+        namespace: in which the graph is, '' for none.
+        values: the values of its arguments, by name.
+    """
+    found = hint.strip().replace('$(place)', f' --namespace {namespace}' if namespace else '')
+    for name, words in (('goal', _goal_to_try), ('thing', _thing_to_try)):
+        if (variable := f'$({name})') in found:
+            found = found.replace(variable, words(values))
+    return found
+
+
+def _goal_to_try(values: Mapping[str, Any]) -> str:
+    """Arguments of ``sightplan do``: the instruction of the world's problem, or one of its goals.
+
+    An arm does not know what is on its table, so that its objects are named, too.
+    """
+    problem, arm = _problem_to_try(values), values['world'] == _ARM_NODE
+    if problem is not None and problem.instruction:
+        return f'"{problem.instruction}"'
+    found, objects = '--goal "(PREDICATE OBJECT ...)"', 'NAME:TYPE,...'
+    if problem is not None:
+        atom = _open_goal(problem)
+        found = f'--goal "({" ".join((atom.predicate, *atom.args))})"'
+        objects = ','.join(f'{name}:{kind}' for name, kind in problem.objects.items())
+    return f'{found} --domain {values["domain"]} --objects {objects}' if arm else found
+
+
+def _thing_to_try(values: Mapping[str, Any]) -> str:
+    """Words for a thing of the world's problem; a red block where that is not known."""
+    problem = _problem_to_try(values)
+    if problem is None:
+        return 'red block'
+    name = _open_goal(problem).args[0]
+    words = load_domain(values['domain']).wording.object_text(name, problem.objects[name])
+    return re.sub(r'_\d+$', '', words).replace('_', ' ')
+
+
+def _problem_to_try(values: Mapping[str, Any]) -> Problem | None:
+    """The problem whose things a graph's world has at the start; None: it is not known."""
+    if not values.get('problem') or not _is_simulated(values):
+        return None
+    problem = find_problem(load_domain(values['domain']), values['problem'])
+    return problem if any(one.positive for one in problem.goal) else None
+
+
+def _open_goal(problem: Problem) -> Atom:
+    """An atom of a problem's goal, if there is one then one that does not hold at the start."""
+    atoms = [one.atom for one in problem.goal if one.positive]
+    return next((one for one in atoms if one not in problem.init), atoms[0])

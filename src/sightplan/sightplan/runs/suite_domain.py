@@ -15,6 +15,8 @@ from sightplan.runs.suite_rules import EPISODES
 
 _USUAL = RunSettings()
 """The settings of a run that names nothing."""
+FIRST_PROBLEM = 'auto'
+"""Stands for the first problem of a domain."""
 
 
 def with_domain_of_suite(values: Mapping[str, Any], named: Collection[str]) -> dict[str, Any]:
@@ -78,6 +80,20 @@ def with_split_of_domain(values: Mapping[str, Any], named: Collection[str]) -> d
     splits = load_domain(domain).splits
     return dict(values) if not splits or _USUAL.split in splits else {
         **values, 'split': splits[0]}
+
+
+def with_problem_of_domain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of a graph with the first problem of its domain for ``FIRST_PROBLEM``.
+
+    Args:
+        values: the values of the graph's arguments, by name; ``domain`` and ``problem`` are there.
+    """
+    if values['problem'] != FIRST_PROBLEM:
+        return dict(values)
+    domain = load_domain(values['domain'])
+    names = (f'{split}/{problem.name}' for split in domain.splits
+             for problem in domain.split_problems(split))
+    return {**values, 'problem': next(names, '')}
 
 
 def _fitting(suite: Suite, split: str) -> list[str]:
