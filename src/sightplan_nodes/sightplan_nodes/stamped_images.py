@@ -12,8 +12,8 @@ from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Image
 
-from sightplan.model import DeadlineError, UnknownImageError
-from sightplan.records.messages import raw_stamp_ns
+from sightplan.model import DeadlineError, UnknownImageError, WorldError
+from sightplan.records.messages import raw_frame_id, raw_stamp_ns
 from sightplan_nodes import names, qos
 from sightplan_nodes.calls import run_in_executor
 from sightplan_nodes.failures import dropping
@@ -24,6 +24,56 @@ _STAMP_BYTES = 12
 """Length of a serialized message's beginning, up to the end of its stamp."""
 WAIT_S = 2.0
 """Limit for an image that is still on its way [s]."""
+
+
+_ALONE = 1000
+"""A camera whose frame is that of so many pictures in a row is alone on its topic again."""
+
+
+class OneCamera:
+    """Detects that two cameras publish on one topic, by the frames that their pictures name.
+
+    Frames that alternate are those of two cameras. One that only follows another is that of a
+    driver that was started again: how a driver names its frame is its own affair.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._frame: str | None = None
+        self._before: set[str] = set()
+        self._others: set[str] = set()
+        self._in_a_row = 0
+
+    def note(self, data: bytes) -> None:
+        """Take notice of a serialized picture, in the order in which they come."""
+        frame = raw_frame_id(data)
+        if frame == self._frame:
+            self._in_a_row += 1
+            if self._in_a_row == _ALONE:
+                self._before.clear()
+                self._others.clear()
+            return
+        if frame in self._before:
+            self._others = self._before | {str(self._frame)}
+        elif self._frame is not None:
+            self._before.add(self._frame)
+        self._frame, self._in_a_row = frame, 1
+
+    def check(self, topic: str) -> None:
+        """Refuse the pictures of a topic on which there are two cameras.
+
+        Raises:
+            WorldError: says whose frames they are, and who publishes.
+        """
+        if not self._others:
+            return
+        nodes = sorted({f'{end.node_namespace.rstrip("/")}/{end.node_name}'
+                        for end in self._node.get_publishers_info_by_topic(topic)})
+        raise WorldError(
+            f'{self._node.resolve_topic_name(topic)} has the pictures of more than one camera: '
+            f'frame_id is {" and ".join(sorted(map(repr, self._others)))} in turn'
+            + (f', published by {", ".join(nodes)}' if nodes else '')
+            + '; remap the pictures of each robot to a topic of its own')
 
 
 @dataclass
@@ -51,6 +101,7 @@ class StampedImages:
         self._node = node
         self._arrived = threading.Condition()
         self._kept: deque[_Kept] = deque()
+        self._camera = OneCamera(node)
         self._subscription = node.create_subscription(
             Image, topic, dropping(node, topic, self.take), qos.SENSOR, raw=True,
             callback_group=ReentrantCallbackGroup())
@@ -76,6 +127,7 @@ class StampedImages:
         """Keep a serialized message."""
         stamp_ns, now = raw_stamp_ns(data), time.monotonic()
         with self._arrived:
+            self._camera.note(data)
             last = self._kept[-1] if self._kept else None
             if (last is not None and stamp_ns >= last.last_ns
                     and last.data[_STAMP_BYTES:] == data[_STAMP_BYTES:]):
@@ -99,9 +151,13 @@ class StampedImages:
 
         Returns:
             None: there is none of that time.
+
+        Raises:
+            WorldError: pictures of two cameras come.
         """
         if not self._node.count_publishers(self.topic):
             return None
+        self._camera.check(self.topic)
         end = time.monotonic() + timeout_s
         with self._arrived:
             while True:
@@ -121,6 +177,7 @@ class StampedImages:
 
         Raises:
             UnknownImageError: it did not come; says why that may be.
+            WorldError: pictures of two cameras come.
         """
         found = self.nearest(stamp_ns)
         if found is None:
@@ -140,6 +197,7 @@ class StampedImages:
 
         Raises:
             DeadlineError: none came within the limit [s].
+            WorldError: pictures of two cameras come.
         """
         began = time.monotonic()
         with self._arrived:
@@ -149,6 +207,7 @@ class StampedImages:
                     raise DeadlineError(f'no picture came on {self.topic}; send one with the '
                                         'request, or start the camera')
                 self._arrived.wait(min(left, 0.1))
+            self._camera.check(self.topic)
             newest = self._kept[-1]
             image = deserialize_message(newest.data, Image)
         if newest.last_ns != newest.first_ns:
@@ -161,6 +220,7 @@ def next_picture(node: Node, timeout_s: float) -> Image:
 
     Raises:
         DeadlineError: none came within the limit [s].
+        WorldError: pictures of two cameras come.
         InfrastructureError: the node is not spinning.
     """
     images = run_in_executor(node, lambda: StampedImages(node, names.CAMERA_IMAGE), timeout_s,

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
 import pytest
 from rclpy.node import Node
+from rclpy.serialization import serialize_message
 from rclpy.subscription import Subscription
+from sensor_msgs.msg import Image
 
 from nodes_testing import eventually, spinning
-from sightplan_nodes.stamped_images import StampedImages
+from sightplan.model import DeadlineError, WorldError
+from sightplan_nodes import names, qos
+from sightplan_nodes.conversions import MESSAGES
+from sightplan_nodes.ports import Camera
+from sightplan_nodes.stamped_images import OneCamera, StampedImages
 
 
 def test_the_thread_that_spins_the_node_unsubscribes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,3 +41,55 @@ def test_without_an_executor_they_are_unsubscribed_at_once() -> None:
     StampedImages(node, 'camera/image_raw').close()
     assert not list(node.subscriptions)
     node.destroy_node()
+
+
+def picture(frame: str, stamp_ns: int = 7) -> bytes:
+    return serialize_message(Image(header=MESSAGES.header(stamp_ns, frame)))
+
+
+@pytest.mark.parametrize('frames', ['aaa', 'abbb', 'abc', 'ababa' + 1000 * 'b'])
+def test_a_driver_names_its_frame_as_it_likes_and_may_be_started_again(frames: str) -> None:
+    node = Node('watching')
+    camera = OneCamera(node)
+    for frame in frames:
+        camera.note(picture(frame))
+    camera.check('camera/image_raw')
+    node.destroy_node()
+
+
+def test_frames_that_alternate_are_those_of_two_cameras() -> None:
+    node = Node('watching')
+    camera = OneCamera(node)
+    for frame in ('robot1/eye', 'robot1/eye', 'robot2/eye', 'robot1/eye'):
+        camera.note(picture(frame))
+    with pytest.raises(WorldError, match="'robot1/eye' and 'robot2/eye'.*topic of its own"):
+        camera.check('camera/image_raw')
+    node.destroy_node()
+
+
+def test_pictures_of_two_cameras_are_refused_wherever_they_are_read() -> None:
+    """Two robots whose cameras were remapped to one absolute topic."""
+    node = Node('watching')
+    images, camera = StampedImages(node, names.CAMERA_IMAGE), Camera(node)
+    publishers = [Node('sim_bridge', namespace=f'/robot{number}') for number in (1, 2)]
+    topics = [one.create_publisher(Image, f'/{names.CAMERA_IMAGE}', qos.SENSOR)
+              for one in publishers]
+    with spinning(node, *publishers):
+        eventually(lambda: node.count_publishers(names.CAMERA_IMAGE) == 2, 'both cameras')
+
+        def refused() -> bool:
+            for number, topic in enumerate(topics, 1):
+                topic.publish(MESSAGES.image_to_msg(
+                    np.zeros((2, 2, 3), np.uint8), 10**9, f'robot{number}/eye'))
+            try:
+                camera.newest(0, 0.1)
+                images.nearest(10**9)
+            except WorldError as error:
+                return '/robot1/sim_bridge, /robot2/sim_bridge' in str(error)
+            except DeadlineError:
+                pass
+            return False
+        eventually(refused, 'the words')
+        for read in (lambda: camera.newest(0, 1.0), lambda: images.nearest(10**9)):
+            with pytest.raises(WorldError, match='more than one camera'):
+                read()

@@ -110,6 +110,7 @@ _COLOUR_ORDERS = {'rgb8': (0, 1, 2), 'bgr8': (2, 1, 0), 'rgba8': (0, 1, 2), 'bgr
                   'mono8': (0, 0, 0)}
 _CHANNELS = {'rgb8': 3, 'bgr8': 3, 'rgba8': 4, 'bgra8': 4, 'mono8': 1}
 _STAMP = {0: struct.Struct('>iI'), 1: struct.Struct('<iI')}
+_LENGTH = {0: struct.Struct('>I'), 1: struct.Struct('<I')}
 _HEADER_BYTES = 12
 _NO_LENGTH = -1
 _SEED_BITS = 32
@@ -161,6 +162,15 @@ def raw_stamp_ns(data: bytes) -> int:
         raise InputError(f'a message of {len(data)} bytes has no header')
     seconds, nanoseconds = _STAMP[data[1] & 1].unpack_from(data, 4)
     return int(seconds) * 10**9 + int(nanoseconds)
+
+
+def raw_frame_id(data: bytes) -> str:
+    """Frame of a serialized message that begins with a header (CDR encoding); '' for none."""
+    if len(data) < _HEADER_BYTES + 4:
+        return ''
+    length, = _LENGTH[data[1] & 1].unpack_from(data, _HEADER_BYTES)
+    begin = _HEADER_BYTES + 4
+    return data[begin:begin + length].rstrip(b'\0').decode('utf-8', 'replace')
 
 
 def time_from_msg(time: Any) -> int:
