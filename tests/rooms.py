@@ -65,7 +65,7 @@ EXCEPTIONS = {
     # module: what it alone of its room or package may import as well.
     'sightplan.model.reading': ('pydantic', 'yaml'),
     'sightplan.model.yaml_text': ('yaml',),
-    'sightplan_arm.command': ('sightplan.commands', 'sightplan.console'),
+    'sightplan_arm.command': ('sightplan.commands', 'sightplan.console', 'sightplan.graphs'),
 }
 
 HEAVY = {

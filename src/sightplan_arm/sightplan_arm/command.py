@@ -1,15 +1,16 @@
-"""``sightplan arm``: check a robot's file, calibrate its camera, see what it sees, grasp."""
+"""``sightplan arm``: check a robot's file, watch it, calibrate its camera, see, grasp."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import math
+import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 
 _WARN_PX = 1.0
 _WARN_TABLE_M = 0.003
+_FAR_M, _FAR_TURN = 0.15, math.radians(30.0)
+"""Change of a camera's pose that is rather a mistake than a camera that was pushed."""
+_FARTHEST_M = 3.0
+"""Largest coordinate of a place of calibration, in the table's frame."""
+_ALIKE = 0.1
+"""Relative difference within which a size of squares would explain a changed pose."""
 _WARN_FOCAL = 0.035
 """Largest standard deviation of a focal length at which an error of 20 % would be noticed."""
 _LEAST_BLOCK_PX = 25.0
@@ -41,6 +48,8 @@ examples:
   sightplan arm check panda
   sightplan arm check my_robot.yaml --camera-info camera.yaml
   sightplan arm check my_robot.yaml --live
+  sightplan arm console
+  sightplan arm console --namespace robot1 --world sim_bridge
   sightplan arm board --out board.png
   sightplan arm calibrate --robot my_robot.yaml --camera-info camera.yaml \\
       --image picture.png --board-xyz -0.135 -0.07 0.002 --write
@@ -66,9 +75,21 @@ Places are in unit coordinates: x from 0 at the picture's left edge to 1 at the 
 0 at the top to 1 at the bottom.
 """
 
+_ROBOT_BY_DEFAULT = 'panda'
 _ROBOT = 'a name in config/robots, or a file'
 _CAMERA_INFO = ('calibration of the camera: what `ros2 topic echo --once camera/camera_info` '
                 'prints, or a file of camera_calibration')
+
+_LARGER = ('check --squares, and show the board larger: pictures of 1280x720 with their '
+           'camera_info, larger squares, or the board nearer; or lean it towards the camera '
+           '(--board-rpy 45 0 0) and give --depth. Avoid glare')
+
+_CONSOLE = """\
+Show what the arm of a running graph does, and take the keys of the person beside it: space or s
+stops, r re-arms, y and n answer for the motion that waits, Enter shows the status, q leaves (the
+arm goes on). The shell needs the ROS_DOMAIN_ID that "sightplan up" printed. The stop is a program:
+the emergency stop is the robot's own.
+"""
 
 _CALIBRATE = """\
 Find where the camera hangs, in the frame of the robot's table. Either of:
@@ -90,8 +111,8 @@ found where these say that the board is (three or more, not on a line), so that 
 clicked or measured.
 
 A focal length in --camera-info that the points contradict is refused. Points that cannot tell (a
-board that faces the camera) are warned of; --depth, the depth picture of the same moment, checks
-the focal length with any.
+board that leans towards the camera) are warned of; --depth, the depth picture of the same moment,
+checks the focal length and the size of the squares with any.
 """
 
 
@@ -99,12 +120,22 @@ the focal length with any.
 class CheckArguments(PlaceArguments):
     """Arguments of ``sightplan arm check``."""
 
-    robot: str = argument('a name in config/robots, or a file', default='panda')
+    robot: str | None = argument(
+        'a name in config/robots, or a file (default: panda; with --live the one that runs)',
+        default=None)
     camera_info: Path | None = option(None, _CAMERA_INFO, metavar='FILE')
     no_motions: bool = option(False, 'leave out the motions, which take some seconds')
     live: bool = option(
         False, 'ask the running graph instead which guarantees hold now (rates, ages, clocks, '
         'watcher, limits of the controller_manager); moves nothing')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleArguments(PlaceArguments):
+    """Arguments of ``sightplan arm console``."""
+
+    world: str = option('arm_bridge', 'node whose arm is watched: arm_bridge, or sim_bridge',
+                        metavar='NODE', choices=('arm_bridge', 'sim_bridge'))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +165,7 @@ class CalibrateArguments(_BoardArguments):
     image: tuple[Path, ...] = option((), 'picture of the board (may be repeated)', metavar='FILE')
     depth: tuple[Path, ...] = option(
         (), 'depth aligned to that picture, one for each --image: 16-bit PNG, or .npy (floating '
-        'point: metres); it checks the focal length', metavar='FILE')
+        'point: metres); it checks the focal length and the size of the squares', metavar='FILE')
     points: Path | None = option(None, 'places and their pixels', metavar='FILE')
     board_xyz: tuple[float, float, float] | None = option(
         None, "lower left corner of the board's squares in the table's frame [m]",
@@ -188,9 +219,10 @@ class GraspArguments(PlaceArguments):
 def add_parser(subparsers: Any) -> None:
     """Register ``sightplan arm`` with its own sub-commands."""
     commands = add_group(
-        subparsers, 'arm', "check a robot's file, calibrate its camera, see what it sees, grasp",
-        "Check a robot's file, calibrate its camera, see what it sees. Of all this, grasp alone "
-        'moves anything.', _EXAMPLES)
+        subparsers, 'arm', "check a robot's file, watch it, calibrate its camera, see, grasp",
+        "Check a robot's file, watch its arm, calibrate its camera, see what it sees. Of all "
+        'this, grasp alone moves anything by itself; in the console a person lets motions pass, '
+        'and re-arms.', _EXAMPLES)
 
     def add(name: str, main: Callable[[Any], Result], settings: type, about: str,
             description: str, failed: str = 'the robot, the calibration or the picture is not '
@@ -202,6 +234,8 @@ def add_parser(subparsers: Any) -> None:
     add('check', check, CheckArguments, 'is a robot ready to be used?',
         'Check a robot: its file and URDF, the reach of every column and level, that\n'
         'the camera sees all of them, and that all motions stay within the limits.')
+    add('console', console, ConsoleArguments, 'watch an arm: stop, re-arm, let motions pass',
+        _CONSOLE, 'the console failed')
     add('board', board, BoardArguments, 'make the calibration board for a printer',
         'Write the calibration board in its true size, for a printer.')
     add('calibrate', calibrate, CalibrateArguments, 'find where the camera hangs', _CALIBRATE)
@@ -226,6 +260,11 @@ def _numbers(values: Any, digits: int = 6) -> Any:
     return round(float(values), digits)
 
 
+def _some(count: int, word: str) -> str:
+    """A number of things in words: 1 point, 2 points."""
+    return f'{count} {word}{"" if count == 1 else "s"}'
+
+
 _WATCHDOG_S = 0.01  # period in which the gate looks
 _STANDS_S = 0.2
 
@@ -246,9 +285,10 @@ def check(arguments: CheckArguments) -> Result:
         print(f'{state:5} {what:8} {text}')
 
     info = None if arguments.camera_info is None else _camera_info(arguments.camera_info)
-    result: dict[str, Any] = {'robot': arguments.robot, 'checks': rows}
+    name = arguments.robot or _ROBOT_BY_DEFAULT
+    result: dict[str, Any] = {'robot': name, 'checks': rows}
     try:
-        robot = load_robot(arguments.robot)
+        robot = load_robot(name)
     except InputError as error:
         note('file', 'FAIL', str(error))
     else:
@@ -264,23 +304,70 @@ def check(arguments: CheckArguments) -> Result:
             _check_motions(robot, kinematics, note)
     result['ok'] = all(row['state'] != 'FAIL' for row in rows)
     print(f'{robot.name} can be used' if result['ok'] else
-          f'{arguments.robot} cannot be used yet: fix what is marked FAIL')
+          f'{name} cannot be used yet: fix what is marked FAIL')
     return result, DONE if result['ok'] else FAILED
 
 
 def _check_live(arguments: CheckArguments) -> Result:
     """Print which guarantees hold for the arm of a running graph, or of bare drivers."""
-    answer = _ask_graph({'robot': arguments.robot, 'place': arguments.place}, 'arm_live')
+    from sightplan_arm.config import load_robot
+    wanted = None if arguments.robot is None else load_robot(arguments.robot).name
+    answer = _ask_graph({'robot': arguments.robot or _ROBOT_BY_DEFAULT,
+                         'place': arguments.place}, 'arm_live')
     if 'error' in answer:
         print(f'error: {answer["error"]}', file=sys.stderr)
         return answer, FAILED
-    asked, ready = answer['asked'], bool(answer['may_be_armed'])
+    asked, elsewhere = answer['asked'], answer.get('elsewhere', ())
     print(f'as {asked} says' if asked else 'no node moves the arm; as its drivers have it')
     print(answer['text'])
-    print(f'{answer["robot"]} may be armed' if ready else
-          f'{answer["robot"]} may not be armed: required guarantees do not hold' if asked else
+    if asked:
+        verdict, fine = _verdict(answer, wanted)
+        print('\n'.join(verdict))
+        return answer, DONE if fine else FAILED
+    print(f'an arm is moved in {", ".join(elsewhere)}: --namespace asks there' if elsewhere else
           'start arm_bridge for the rest')
-    return answer, DONE if ready else FAILED
+    return answer, FAILED
+
+
+def _verdict(answer: Mapping[str, Any], wanted: str | None) -> tuple[list[str], bool]:
+    """The last lines about an arm that runs, and whether it is the wanted one and ready.
+
+    Args:
+        answer: of the node that moves it.
+        wanted: name of the robot that was asked about; None: any.
+    """
+    robot, state, ready = answer['robot'], answer.get('state'), bool(answer['may_be_armed'])
+    lines = []
+    if state in ('HOLDING', 'STOPPED', 'REARMED'):
+        cause = f' because of {answer["cause"]}: {answer["message"]}' if answer['cause'] else ''
+        lines.append(f'{robot} is {state}{cause}; ' + {
+            'HOLDING': 'the next reset of an episode lets it move again',
+            'STOPPED': 'it stays so until somebody re-arms it: r in "sightplan arm console"',
+            'REARMED': 'it waits for the reset of an episode'}[state])
+    if not ready:
+        lines.append(f'{robot} may not be armed: required guarantees do not hold')
+    elif state != 'STOPPED':
+        lines.append(f'{robot} may be armed')
+    other = wanted is not None and wanted != robot
+    if other:
+        lines.append(f'{answer["asked"]} moves {robot}, not {wanted}, which was asked about: all '
+                     f'of this is about {robot}. Start the graph with robot:= that of {wanted}, '
+                     'or ask another one (ROS_DOMAIN_ID, --namespace)')
+    return lines, ready and state != 'STOPPED' and not other
+
+
+# --- console ----------------------------------------------------------------------------------
+
+
+def console(arguments: ConsoleArguments) -> Result:
+    """Become the node ``operator_console``, which has the terminal and its signals to itself."""
+    from sightplan.graphs.graph import beside
+    from sightplan.graphs.up import command as command_line
+    node = beside('operator_console', arguments.place).model_copy(
+        update={'parameters': {'world': arguments.world}})
+    words = command_line(node, {})
+    sys.stdout.flush()
+    os.execv(words[0], words)
 
 
 _Note = Callable[[str, str, str], None]
@@ -530,6 +617,7 @@ def calibrate(arguments: CalibrateArguments) -> Result:
           f'(standard deviation {found.focal_std:.3f})' + ('' if depth_ratio is None else
           f'; the depth is {depth_ratio:.3f} of what the pose expects'))
     warnings = _warnings(found, std_m, depth_ratio is not None)
+    warnings += _far_warnings(arguments, robot.camera.pose, found.pose)
     for warning in warnings:
         print(f'warning: {warning}')
     lines = pose_lines(found.pose, f'calibrated {date.today().isoformat()}: {used} points, '
@@ -567,12 +655,56 @@ def _warnings(found: Extrinsics, std_m: float, depth: bool) -> list[str]:
     if found.focal_std > _WARN_FOCAL and not depth:
         warnings.append('the points leave the focal length open (standard deviation '
                         f'{100 * min(found.focal_std, 1.0):.0f} %), and where the camera is '
-                        'with it: give --depth, lay the board flat before the camera, or use '
+                        'with it: give --depth, the depth picture of the same moment, or use '
                         'points at several distances')
     if found.pose[0, 0] < 0.5:
         warnings.append("x of the table does not point to the picture's right: the frame of the "
                         'table (table.pose) has x to the right and y away as the camera sees it')
     return warnings
+
+
+def _far_warnings(arguments: CalibrateArguments, before: Vector, found: Vector) -> list[str]:
+    """What may be wrong where the pose is far from the one in the robot's file."""
+    import numpy as np
+
+    from sightplan_arm.geometry import distance
+    moved_m, turned = distance(before, found)
+    if moved_m <= _FAR_M and turned <= _FAR_TURN:
+        return []
+    causes = []
+    if arguments.board_xyz is not None:
+        causes = ['--board-rpy (0 0 0 lies flat, 90 0 0 stands upright facing the camera)',
+                  '--board-xyz (metres, lower left corner of the squares)']
+        if turned <= _FAR_TURN:
+            causes.reverse()
+    if arguments.image:
+        size = f'--square-mm ({arguments.square_mm:g}: measure it on the paper'
+        if arguments.board_xyz is not None:  # a wrong size scales the way to this corner
+            ours, theirs = (pose[:3, 3] - np.array(arguments.board_xyz)
+                            for pose in (found, before))
+            scale = float(np.linalg.norm(theirs) / max(1e-9, float(np.linalg.norm(ours))))
+            if np.linalg.norm(theirs - scale * ours) < _ALIKE * np.linalg.norm(theirs):
+                size += f'; with {scale * arguments.square_mm:.1f} the file would be right'
+        size += '; --depth checks it)'
+        causes = [size, *causes] if 'would be right' in size else [*causes, size]
+    if arguments.points is not None:
+        causes.append('the places of --points (metres)')
+    return [(f'the camera is {1e3 * moved_m:.0f} mm and {math.degrees(turned):.0f} degrees from '
+             f'the pose in the file. Check {"; ".join(causes)}. If the camera has really another '
+             'place than in the file, --force writes it')]
+
+
+def _check_metres(where: str, place: Sequence[float]) -> None:
+    """Refuse a place that is too far from the table to be one in metres.
+
+    Raises:
+        InputError: a coordinate is beyond some metres.
+    """
+    if max(map(abs, place)) > _FARTHEST_M:
+        raise InputError(f'{where}: {" ".join(f"{value:g}" for value in place)} is more than '
+                         f"{_FARTHEST_M:g} m from the table's origin; are these metres? "
+                         f'({" ".join(f"{value / 1e3:g}" for value in place)} would be '
+                         'millimetres made metres)')
 
 
 def _places(arguments: CalibrateArguments, robot: RobotConfig, info: CameraInfo, made: Board,
@@ -585,7 +717,11 @@ def _places(arguments: CalibrateArguments, robot: RobotConfig, info: CameraInfo,
     import numpy as np
 
     from sightplan.model.picture_files import read_image
-    from sightplan_arm.extrinsics import ExtrinsicsError, board_pose_from_touches
+    from sightplan_arm.extrinsics import (
+        LEAST_POINTS,
+        ExtrinsicsError,
+        board_pose_from_touches,
+    )
     from sightplan_arm.geometry import make_pose, rotation_from_rpy, transform
     places: list[Any] = []
     pixels: list[Any] = []
@@ -603,6 +739,7 @@ def _places(arguments: CalibrateArguments, robot: RobotConfig, info: CameraInfo,
                 names.append(name)
     pose = None
     if arguments.board_xyz is not None:
+        _check_metres('--board-xyz', arguments.board_xyz)
         pose = make_pose(arguments.board_xyz, rotation_from_rpy(np.radians(arguments.board_rpy)))
     elif corners:
         pose, error = board_pose_from_touches(made, corners, touched)
@@ -627,16 +764,21 @@ def _places(arguments: CalibrateArguments, robot: RobotConfig, info: CameraInfo,
             raise InputError(f'{path}: {picture.shape[1]} x {picture.shape[0]} pixels, but '
                              f'--camera-info is for {info.width} x {info.height}')
         numbers, seen = made.detect(picture)
-        print(f'{path}: {len(numbers)} corners of the board found')
+        print(f'{path}: {_some(len(numbers), "corner")} of the board found')
         if not len(numbers):
-            raise ExtrinsicsError(f'{path}: no corner of the board is seen: check --squares, '
-                                  'bring it nearer or turn it towards the camera, avoid glare')
+            raise ExtrinsicsError(f'{path}: no corner of the board is seen; {_LARGER}')
         assert pose is not None
         places += list(transform(pose, np.array([made.corner_m(int(i)) for i in numbers])))
         pixels += list(seen)
         names += [f'{path}: corner {i}' for i in numbers]
         depths += (_depths_at(user_path(arguments.depth[number]), robot, picture.shape[:2], seen)
                    if arguments.depth else [math.nan] * len(numbers))
+    if arguments.image and len(places) < LEAST_POINTS:
+        of = (made.squares_x - 1) * (made.squares_y - 1)
+        raise ExtrinsicsError(
+            f'{_some(len(places), "corner")} of {of} found in '
+            f'{_some(len(arguments.image), "picture")}: at least {LEAST_POINTS} are needed; '
+            f'{_LARGER}')
     return np.array(places), np.array(pixels), names, np.array(depths)
 
 
@@ -671,6 +813,7 @@ def _read_points(path: Path, robot: RobotConfig,
     for number, point in enumerate(read_file(Points, path).points):
         where = f'{path}: points.{number}'
         if point.joints is None:
+            _check_metres(f'{where}.xyz', point.xyz or ())
             place = np.array(point.xyz)
         elif len(point.joints) != len(robot.arm.joints):
             raise InputError(f'{where}.joints: {len(robot.arm.joints)} numbers are needed')

@@ -199,8 +199,9 @@ def _checked(points: ArrayLike, pixels: ArrayLike) -> tuple[Vector, Vector]:
     if not (np.isfinite(p).all() and np.isfinite(s).all()):
         raise InputError('a coordinate of points or pixels is not a finite number')
     if len(p) < LEAST_POINTS:
-        raise ExtrinsicsError(f'{len(p)} points: at least {LEAST_POINTS} are needed, 10 to 20 '
-                              'are better; spread them over the table and over heights')
+        raise ExtrinsicsError(f'{len(p)} point{"" if len(p) == 1 else "s"}: at least '
+                              f'{LEAST_POINTS} are needed, 10 to 20 are better; spread them '
+                              'over the table and over heights')
     _check_spread(p, s)
     return p, s
 

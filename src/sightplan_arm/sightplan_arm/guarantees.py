@@ -264,9 +264,14 @@ def _messages(what: str, seen: Measured | None, limit_s: float, limit: str, reme
     measured = {**seen.to_json(), 'limit_ms': 1e3 * limit_s}
     if not seen.n:
         return False, f'no {what} have come for {WINDOW_S:g} s', remedy, measured
-    said = (f'{what} at {seen.rate_hz:.0f} Hz, 95 % within {1e3 * seen.p95_s:.0f} ms, the longest '
-            f'{1e3 * seen.longest_s:.0f} ms, the newest {1e3 * seen.age_s:.0f} ms old; '
-            f'{1e3 * limit_s:.0f} ms are allowed')
+    if seen.n < 2:
+        came = f'{what}: one alone has come in {WINDOW_S:g} s'
+    elif not math.isfinite(seen.rate_hz):  # simulated time stood still meanwhile
+        came = f'{what}: {seen.n} at one moment of {WINDOW_S:g} s, so they have no rate'
+    else:
+        came = (f'{what} at {seen.rate_hz:.0f} Hz, 95 % within {1e3 * seen.p95_s:.0f} ms, the '
+                f'longest {1e3 * seen.longest_s:.0f} ms')
+    said = f'{came}, the newest {1e3 * seen.age_s:.0f} ms old; {1e3 * limit_s:.0f} ms are allowed'
     holds = seen.p95_s <= limit_s and seen.age_s <= limit_s
     return holds, said, f'{remedy}; or raise {limit}, by which the arm holds later', measured
 

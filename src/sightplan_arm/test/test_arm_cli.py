@@ -125,6 +125,54 @@ def test_a_running_graph_is_asked_what_is_guaranteed(capsys, monkeypatch, asked,
     assert (code, 'arm_bridge is silent' in err) == (1, True)
 
 
+@pytest.mark.parametrize(('robot', 'change', 'code', 'words'), [
+    ('ur5e', {}, 1, 'arm_bridge moves panda, not ur5e, which was asked about'),
+    (None, {}, 0, 'panda may be armed'),
+    ('panda', {'state': 'STOPPED'}, 1,
+     'STOPPED because of stop_request: by a person; it stays so until somebody re-arms it: r in'),
+    ('panda', {'state': 'HOLDING'}, 0, 'panda is HOLDING because of stop_request: by a person'),
+    ('panda', {'asked': '', 'elsewhere': ['/robot2']}, 1,
+     'an arm is moved in /robot2: --namespace')])
+def test_a_live_check_says_whose_arm_it_is_and_that_it_is_stopped(
+        capsys, monkeypatch, robot, change, code, words):
+    """Before, all of these ended "panda may be armed", or with nothing but its drivers."""
+    answer = {'asked': 'arm_bridge', 'robot': 'panda', 'may_be_armed': True, 'state': 'ARMED',
+              'cause': 'stop_request', 'message': 'by a person', 'text': '', 'guarantees': [],
+              **change}
+    monkeypatch.setattr(command, '_ask_graph', lambda *given: answer)
+    found, out, _ = call(capsys, 'check', *([robot] if robot else []), '--live')
+    assert (found, words in out) == (code, True), out
+    assert ('may be armed' in out) is (change.get('state') != 'STOPPED' and answer['asked'] != '')
+
+
+def test_the_console_is_a_command(tmp_path, monkeypatch):
+    """The process becomes the node, so that the terminal and its signals are the node's alone."""
+    program = tmp_path / 'lib/sightplan_nodes/operator_console'
+    program.parent.mkdir(parents=True)
+    program.write_text('')
+    program.chmod(0o755)
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+    monkeypatch.delenv('ROS_SECURITY_ENABLE', raising=False)
+
+    class Replaced(Exception):
+        pass
+
+    def replace(path, words):
+        assert path == str(program)
+        raise Replaced(words)
+    monkeypatch.setattr(command.os, 'execv', replace)
+    with pytest.raises(Replaced) as caught:
+        main(['arm', 'console', '--namespace', 'robot1', '--world', 'sim_bridge',
+              '-r', 'arm_bridge/status:=state'])
+    words = ' '.join(caught.value.args[0])
+    assert '-r __node:=operator_console -r __ns:=/robot1 -r ' in words and (
+        ' -r /robot1/arm_bridge/status:=/robot1/state ' in words)
+    assert words.endswith('-p world:="sim_bridge"')
+    with pytest.raises(Replaced) as caught:
+        main(['arm', 'console'])
+    assert '__ns' not in ' '.join(caught.value.args[0])
+
+
 def test_the_check_as_json(files, capsys):
     robot, info = files
     code, found, err = result(capsys, 'check', robot, '--camera-info', info, '--no-motions')
@@ -231,6 +279,79 @@ def test_a_picture_of_the_board_gives_the_pose(files, tmp_path, capsys, place, w
                               '--image', image, '--depth', depth, *words)
     assert code == 0 and not found['warnings']
     assert found['depth_ratio'] == pytest.approx(1.0, abs=0.03)
+
+
+def calibrated(files, tmp_path, capsys, *words, place=FLAT, board=None, depth=False):
+    """Exit code, result or None, and what is said of a calibration by a picture of a board."""
+    robot, info = files
+    write_png(tmp_path / 'b.png', board_picture(place, board or Board(marker_m=0.75 * 0.045)))
+    np.save(tmp_path / 'd.npy', board_depth(place))
+    more = ('--depth', tmp_path / 'd.npy') if depth else ()
+    code, out, err = call(capsys, 'calibrate', '--robot', robot, '--camera-info', info, '--image',
+                          tmp_path / 'b.png', *words, *more)
+    return code, out, err
+
+
+def test_millimetres_are_refused(files, tmp_path, capsys):
+    """Before, the camera was found "151918 mm from the pose in the file"."""
+    code, _, err = calibrated(files, tmp_path, capsys, '--board-xyz', -135, -70, 2)
+    assert code == 2 and 'are these metres? (-0.135 -0.07 0.002 would be' in err
+    robot, info = files
+    file = tmp_path / 'points.yaml'
+    file.write_text(yaml.safe_dump({'points': [{'xyz': [90, 0, 50], 'pixel': [1, 2]}]}))
+    code, _, err = call(capsys, 'calibrate', '--robot', robot, '--camera-info', info, '--points',
+                        file)
+    assert code == 2 and 'points.0.xyz: 90 0 50' in err and 'are these metres?' in err
+
+
+@pytest.mark.parametrize(('words', 'place', 'first'), [
+    (('--board-xyz', -0.135, 0.0, 0.01), STANDING, 'Check --board-rpy (0 0 0 lies flat'),
+    (('--board-xyz', 0.3, -0.07, 0.002), FLAT, 'Check --board-xyz (metres'),
+    (('--board-xyz', -0.135, -0.07, 0.002, '--square-mm', 35), FLAT, 'Check --square-mm (35: ')])
+def test_a_pose_far_from_the_file_names_what_may_be_wrong(
+        files, tmp_path, capsys, words, place, first):
+    """Before, there was no warning, and --write wrote a camera that is 200 to 1300 mm off."""
+    robot, _ = files
+    before = robot.read_text()
+    code, out, _ = calibrated(files, tmp_path, capsys, *words, '--write', place=place)
+    assert code == 1 and robot.read_text() == before
+    warned = next(line for line in out.splitlines() if 'from the pose in the file. Check' in line)
+    assert first in warned and '--force writes it' in warned
+    for option in ('--board-rpy', '--board-xyz', '--square-mm'):
+        assert option in warned
+    if '--square-mm' in words:
+        assert 42.0 < float(re.search(r'with ([\d.]+) the file', warned)[1]) < 48.0
+
+
+def test_a_wrong_size_of_squares_is_refused_by_depth(files, tmp_path, capsys):
+    code, _, err = calibrated(files, tmp_path, capsys, '--board-xyz', -0.135, -0.07, 0.002,
+                              '--square-mm', 35, depth=True)
+    assert code == 1 and '--square-mm' in err
+
+
+def test_a_board_that_shows_too_small_has_one_way_out(files, tmp_path, capsys):
+    """Before: flat "turn it towards the camera", turned "lay the board flat"; "1 points"."""
+    robot, info = files
+    small = Board(square_m=0.011, marker_m=0.75 * 0.011)
+    code, _, err = calibrated(files, tmp_path, capsys, '--board-xyz', -0.135, -0.07, 0.002,
+                              '--square-mm', 11, board=small)
+    assert code == 1 and 'no corner of the board is seen' in err
+    assert '1280x720' in err and '--board-rpy 45 0 0' in err and '--depth' in err
+    half = cv2.imread(str(tmp_path / 'b.png'))
+    half[:] = 128
+    whole = board_picture(FLAT, Board(marker_m=0.75 * 0.045))
+    found = Board(marker_m=0.75 * 0.045).detect(whole)[1]
+    edge = int(np.sort(found[:, 0])[3]) + 45  # shows few corners
+    half[:, :edge] = whole[:, :edge]
+    write_png(tmp_path / 'half.png', half)
+    code, _, err = call(capsys, 'calibrate', '--robot', robot, '--camera-info', info, '--image',
+                        tmp_path / 'half.png', '--board-xyz', -0.135, -0.07, 0.002)
+    assert code == 1
+    assert re.search(r'[1-5] corners? of 15 found in 1 picture: at least 6', err), err
+    assert '1280x720' in err
+    _, out, _ = calibrated(files, tmp_path, capsys, '--board-xyz', -0.135, 0.0, 0.01,
+                           '--board-rpy', 90, 0, 0, place=STANDING)
+    assert 'give --depth' in out and 'flat' not in out
 
 
 def board_depth(place):
@@ -401,7 +522,7 @@ def test_a_poor_calibration_warns(files, tmp_path, capsys):
     ([{'joints': [0, 0], 'pixel': [1, 2]}], 2, 'joints: 7 numbers'),
     ([{'xyz': [0, 0, 0], 'pixel': [1, 'a']}], 2, "points.0.pixel.1 = 'a': .* number"),
     ([{'xyz': [0, 0, 0], 'corner': 'x'}], 2, "points.0.corner = 'x': .* integer"),
-    ([{'xyz': [0, 0, 0], 'pixel': [1, 2]}], 1, '1 points: at least 6')])
+    ([{'xyz': [0, 0, 0], 'pixel': [1, 2]}], 1, '1 point: at least 6')])
 def test_files_of_points_that_cannot_be_used(files, tmp_path, capsys, points, code, words):
     robot, info = files
     file = tmp_path / 'points.yaml'

@@ -104,6 +104,19 @@ def test_a_rate_is_that_of_the_last_seconds():
     assert (late.n, late.age_s, late.p95_s) == (0, pytest.approx(9.94), math.inf)
 
 
+@pytest.mark.parametrize(('times', 'words'), [
+    ((1.0, 1.0, 1.0), '3 at one moment of 2 s, so they have no rate'),
+    ((1.0,), 'one alone has come in 2 s')])
+def test_no_rate_is_said_in_words(times, words):
+    """Simulated time may stand still between two looks. Before: "at inf Hz"."""
+    rate = Rate()
+    for time in times:
+        rate.note(time)
+    for guarantee in ('gate', 'camera'):
+        said = found(**{guarantee: rate.measured(1.05)})[guarantee].said
+        assert words in said and 'inf' not in said and 'nan' not in said
+
+
 def test_stamps_tell_of_clocks():
     stamps = Stamps()
     for k in range(100):

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from rclpy.node import Node
@@ -19,10 +20,11 @@ from sightplan_interfaces import msg
 from std_srvs.srv import Trigger
 
 from sightplan.graphs.up import SECURITY
+from sightplan.model import DeadlineError
 from sightplan_arm.config import RobotConfig, load_robot
 from sightplan_arm.guarantees import WINDOW_S, assess
 from sightplan_nodes import names, qos
-from sightplan_nodes.asking import answer_request
+from sightplan_nodes.asking import answer_request, namespaces_with
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.live_measures import LiveMeasures, reachable
 
@@ -48,10 +50,11 @@ class LiveClient(Node):
 
         Returns:
             what the service says (``guarantees``, ``text``, ``may_be_armed``, ...), and ``asked``:
-            the node, '' if there is none.
+            the node, '' if there is none; ``elsewhere``: namespaces that have one, then.
 
         Raises:
-            SightplanError: the node is silent, or there is no such robot.
+            SightplanError: the node is silent, there is no such robot, or neither a node nor a
+                driver of an arm is here, but a node is in another namespace.
         """
         if appear_s is None:
             with_keys = os.environ.get(SECURITY) == 'true'
@@ -67,11 +70,19 @@ class LiveClient(Node):
                 reply = ask(Trigger.Request(), _ANSWER_S)
                 return {'asked': worlds[0], **json.loads(reply.message)}
             if time.monotonic() >= end_s:
-                return self._measure(load_robot(robot))
+                return self._measure(load_robot(robot), namespaces_with(self, names.WORLDS))
             time.sleep(0.05)
 
-    def _measure(self, robot: RobotConfig) -> dict[str, Any]:
+    def _measure(self, robot: RobotConfig, elsewhere: Sequence[str]) -> dict[str, Any]:
         """Measure the guarantees from the messages of the drivers, where no gate runs."""
+        if elsewhere and not any(
+                self.count_publishers(names.driver(robot.arm.joint_states, hardware))
+                for hardware in (names.REAL, names.SIMULATED)):
+            space = self.get_namespace().strip('/')
+            raise DeadlineError(
+                f'no node moves an arm in ROS_DOMAIN_ID={os.environ.get("ROS_DOMAIN_ID", "0")}, '
+                f'{f"namespace {space}" if space else "without a namespace"}; there is one in '
+                f'{", ".join(elsewhere)}: --namespace')
         simulated = self.count_publishers(names.driver(robot.arm.joint_states, names.SIMULATED))
         hardware = names.SIMULATED if simulated else names.REAL
         measures = LiveMeasures(self, robot, hardware)
@@ -92,7 +103,8 @@ class LiveClient(Node):
         guarantees = assess(robot, measures.observed((), unreachable()))
         for subscription in subscriptions:
             self.destroy_subscription(subscription)
-        return {'asked': '', 'robot': robot.name, 'hardware': hardware, 'state': None,
+        return {'asked': '', 'elsewhere': list(elsewhere), 'robot': robot.name,
+                'hardware': hardware, 'state': None,
                 'may_be_armed': False, 'guarantees': [one.to_json() for one in guarantees],
                 'text': '\n'.join(map(str, guarantees))}
 

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -55,6 +55,12 @@ def answer_request(name: str, read: Callable[[dict[str, Any]], R], make: Callabl
         answer = {'error': without_secrets(f'{name}: {said}'), 'code': SightplanError.code}
     print(f'\n{json.dumps(answer)}')  # on a line of its own: DDS writes there, too
     return 0
+
+
+def namespaces_with(node: Node, wanted: Collection[str]) -> list[str]:
+    """The other namespaces of the ROS domain in which there is one of some nodes, sorted."""
+    return sorted({space for name, space in node.get_node_names_and_namespaces()
+                   if name in wanted and space != node.get_namespace()})
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from sightplan_interfaces.action import RunEpisode
 
 from sightplan.model import DeadlineError
 from sightplan_nodes import names, qos
-from sightplan_nodes.asking import spinning_node
+from sightplan_nodes.asking import namespaces_with, spinning_node
 from sightplan_nodes.calls import ActionCaller
 
 _APPEAR_S = 10.0
@@ -79,8 +79,7 @@ class DoClient(Node):
 
     def _nobody(self) -> str:
         """What to say where there is no agent: where it was looked for, and where there is one."""
-        elsewhere = sorted({space for name, space in self.get_node_names_and_namespaces()
-                            if name == names.AGENT})
+        elsewhere = namespaces_with(self, (names.AGENT,))
         where = f'in ROS_DOMAIN_ID={os.environ.get("ROS_DOMAIN_ID", "0")}'
         space = self.get_namespace().strip('/')
         if space:

@@ -232,9 +232,10 @@ class ExperimentNode(Node):
     def _how_to_rearm(self) -> str:
         service = self.resolve_service_name(names.rearm(self._world))
         space = self.get_namespace()
-        where = '' if space == '/' else f' --ros-args -r __ns:={space}'
-        return (f'r in the operator console (ros2 run sightplan_nodes operator_console{where}), '
-                f'or ros2 service call {service} std_srvs/srv/Trigger')
+        where = '' if space == '/' else f' --namespace {space.strip("/")}'
+        where += '' if self._world == names.ARM_BRIDGE else f' --world {self._world}'
+        return (f'r in the console of the operator (sightplan arm console{where}), or '
+                f'ros2 service call {service} std_srvs/srv/Trigger')
 
     def _cancelled(self) -> bool:
         return self._stop.is_set() or self._goal.cancelled

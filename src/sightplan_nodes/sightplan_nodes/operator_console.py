@@ -370,8 +370,9 @@ class OperatorConsole(Node):
         text = (f'no arm: nothing publishes {self.resolve_topic_name(self._topic)} in ROS domain '
                 f'{domain}. ')
         if others:
-            return (f'{text}There are {", ".join(others)}: choose one with --ros-args -p '
-                    'world:=NODE (and -r __ns:=/NAMESPACE).')
+            return (f'{text}There are {", ".join(others)}: choose one with "sightplan '
+                    'arm console --world NODE --namespace NAMESPACE" (--ros-args -p world:=NODE '
+                    '-r __ns:=/NAMESPACE).')
         return (f'{text}Is the graph running, and is ROS_DOMAIN_ID the one that it printed at its '
                 'start? The console goes on looking.')
 

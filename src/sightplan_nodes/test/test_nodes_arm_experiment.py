@@ -86,7 +86,7 @@ def test_a_stopped_arm_breaks_the_run_off(run) -> None:
     assert 'arm_bridge: a person must re-arm it' in said
     assert 'goes on from there' in said
     assert 'start the same command again' in said
-    assert 'ros2 service call /arm_bridge/rearm' in said
+    assert '(sightplan arm console), or ros2 service call /arm_bridge/rearm' in said
     assert others.finished[0]['interrupted']
     assert (len(others.loaded), others.rearmed) == (2, 0), 'it is for a person'
 

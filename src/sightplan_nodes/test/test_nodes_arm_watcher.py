@@ -19,7 +19,7 @@ from std_srvs.srv import Trigger
 
 from arm_testing import LONG_S, MOVE_S, Driver, ScriptedSkills, patient_robot
 from nodes_testing import LIMIT_S, eventually, parameters, spinning
-from sightplan.model import StoppedError, WorldError
+from sightplan.model import DeadlineError, StoppedError, WorldError
 from sightplan_arm import watcher
 from sightplan_arm.config import load_robot
 from sightplan_arm.gate_status import GUARANTEES
@@ -326,6 +326,16 @@ def test_a_live_check_asks_the_world_or_listens_to_the_drivers(guarded, bridge) 
             assert found['joint_states']['measured']['rate_hz'] > 0
             assert found['clock']['measured']['n'] > 1
         g.beats.close()
+
+
+def test_a_live_check_says_in_which_namespace_an_arm_is() -> None:
+    elsewhere, asking = Node(names.ARM_BRIDGE, namespace='robot2'), arm_live.LiveClient()
+    with spinning(elsewhere, asking):
+        eventually(lambda: (names.ARM_BRIDGE, '/robot2')
+                   in asking.get_node_names_and_namespaces())
+        with pytest.raises(DeadlineError, match='without a namespace; there is one in /robot2: '
+                                                '--namespace'):
+            asking.look('panda', 0.0)
 
 
 class Limits(Node):

@@ -265,8 +265,8 @@ def test_no_arm_and_an_arm_of_another_name():
         eventually(lambda: other.count_publishers(names.arm_status('sim_bridge')) == 1)
         desk.now += 3.0
         desk.says(f'no arm: nothing publishes /{names.arm_status(WORLD)}')
-        desk.says(f'There are /{names.arm_status("sim_bridge")}: choose one with --ros-args -p '
-                  'world:=NODE')
+        desk.says(f'There are /{names.arm_status("sim_bridge")}: choose one with "sightplan arm '
+                  'console --world NODE --namespace NAMESPACE"')
         desk.types('r\n')
         desk.says('no arm to re-arm')
         assert 'ARMED' not in desk.text
