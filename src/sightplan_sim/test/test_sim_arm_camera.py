@@ -22,9 +22,16 @@ from sightplan_sim.arm.camera_process import CameraProcess
 from sightplan_sim.arm.settings import HardwareSettings
 from sightplan_sim.arm.simulator import Poses
 from sightplan_sim.blocksworld import make_world
-from sightplan_sim.blocksworld.arm_scene import ARM_ID, ArmScene, Decor, sense_depth
+from sightplan_sim.blocksworld.arm_scene import (
+    ARM_ID,
+    ArmScene,
+    Decor,
+    fitted_fov_deg,
+    nominal_camera,
+    sense_depth,
+)
 from sightplan_sim.blocksworld.arm_world import ArmWorld
-from sightplan_sim.blocksworld.camera import BLOCK_M
+from sightplan_sim.blocksworld.camera import BLOCK_M, Optics, shown_extent
 from sightplan_sim.blocksworld.look import COLOURS, Look
 from sightplan_sim.blocksworld.scene import CORNERS
 from sightplan_sim.episodes import pose_matrix
@@ -93,18 +100,45 @@ def test_pictures_are_taken_from_another_pose_if_the_file_has_another_one(tmp_pa
             assert np.array_equal(live.wait(240.0).rgb, world.observe().image)
 
 
-@pytest.mark.parametrize(('settings', 'changes', 'message'), [
-    ({'width': 480, 'height': 480}, {}, r'set width to at least 6\d\d or height to at most 3\d\d'),
-    ({}, {'camera__pose': {'xyz': [0.0, -0.5, 0.38], 'rpy_deg': [-106.0, 0.0, 0.0]}},
-     "correct that file's camera.pose"),
-    ({}, {'camera__pose': {'xyz': [0.0, 0.87, 0.38], 'rpy_deg': [-106.0, 0.0, 180.0]}},
-     'camera.pose'),
-    ({}, {'camera__pose': {'xyz': [0.0, -0.87, 0.38], 'rpy_deg': [-106.0, 0.0, 180.0]}},
-     'camera.pose'),
-    ({}, {'table__max_columns': 7}, 'every place of 7 columns')])
-def test_a_camera_that_does_not_see_every_place_is_refused(settings, changes, message, tmp_path):
-    with pytest.raises(InputError, match=message):
-        make_world(execution='arm', robot=elsewhere(tmp_path, **changes), **settings)
+CALIBRATED = {'xyz': [0.008, -0.856, 0.3737], 'rpy_deg': [-106.9, 0.3, 0.7]}
+"""A measured pose 14 mm and 1.2 degrees from that of the file."""
+
+
+@pytest.mark.parametrize(('size', 'changes', 'fov_deg'), [
+    ((640, 480), {}, (24.0, 24.0)),
+    ((640, 480), {'camera__pose': CALIBRATED}, (24.5, 30.0)),
+    ((480, 480), {}, (30.0, 34.0)),
+    ((640, 480), {'table__max_columns': 7}, (30.0, 40.0)),
+    ((640, 480), {'camera__pose': {'xyz': [0.0, -0.5, 0.38], 'rpy_deg': [-106.0, 0.0, 0.0]}},
+     (40.0, 60.0))])
+def test_the_view_is_widened_until_a_measured_pose_shows_every_place(
+        size, changes, fov_deg, tmp_path):
+    robot = load_robot(elsewhere(tmp_path, **changes))
+    found = fitted_fov_deg(robot, *size)
+    assert fov_deg[0] <= found <= fov_deg[1]
+    optics = Optics(*size, fov_deg=found)
+    pixels = nominal_camera(robot, optics).project(shown_extent(
+        robot.table.max_columns, robot.table.max_level, robot.table.spacing_m))
+    assert (pixels >= -0.5).all() and (pixels <= np.array(size) - 0.5).all()
+
+
+def test_pictures_are_taken_with_the_widened_view(tmp_path):
+    robot = load_robot(elsewhere(tmp_path, camera__pose=CALIBRATED))
+    with make_world(execution='arm', robot=str(robot.file), supersampling=1) as world:
+        focal_px = 240 / np.tan(np.radians(fitted_fov_deg(robot, 640, 480) / 2))
+        assert np.isclose(world.camera_info().matrix[0, 0], focal_px)
+        assert np.allclose(world.camera_pose(), robot.camera.pose, atol=1e-12)
+
+
+@pytest.mark.parametrize('pose', [
+    {'xyz': [0.0, -0.2, 0.38], 'rpy_deg': [-106.0, 0.0, 0.0]},
+    {'xyz': [0.0, 0.87, 0.38], 'rpy_deg': [-106.0, 0.0, 180.0]},
+    {'xyz': [0.0, -0.87, 0.38], 'rpy_deg': [-106.0, 0.0, 180.0]}])
+def test_a_pose_from_which_no_camera_sees_every_place_is_refused(pose, tmp_path):
+    file = elsewhere(tmp_path, camera__pose=pose)
+    with pytest.raises(InputError, match=r'every place of 5 columns.*calibrate it again') as said:
+        make_world(execution='arm', robot=file)
+    assert str(said.value).startswith(file)
 
 
 @pytest.mark.parametrize('n_columns', [1, 3, 5])

@@ -52,6 +52,9 @@ Placed = TypeVar('Placed', bound=View[Any])
 
 ARM_ID = len(COLOURS) + 1
 """The arm in a segmentation."""
+MAX_FOV_DEG = 90.0
+"""Limit of the vertical field of view of the simulated camera [deg]."""
+_FILLED = 0.97  # part of the half picture that a widened view fills with places
 
 
 @dataclass(frozen=True)
@@ -76,19 +79,22 @@ class ArmScene(BlocksScene):
         robot: where camera and columns are.
         settings: of the calibration's error and of the depth's noise.
         width, height: size of the picture [px].
-        fov_deg: vertical field of view.
+        fov_deg: vertical field of view; None: see ``fitted_fov_deg``.
         supersampling: samples per pixel and direction, 1..4.
 
     Raises:
-        InputError: the table's blocks have another size than those that are drawn.
+        InputError: the table's blocks have another size than those that are drawn, or the camera
+            cannot see every place.
     """
 
     def __init__(self, robot: RobotConfig, settings: HardwareSettings, width: int = 640,
-                 height: int = 480, *, fov_deg: float = Optics.fov_deg,
+                 height: int = 480, *, fov_deg: float | None = None,
                  supersampling: int = 2) -> None:
         if abs(robot.table.block_m - BLOCK_M) > 1e-9:
             raise InputError(f'block_m of the robot is {robot.table.block_m:g}; simulated blocks '
                              f'have sides of {BLOCK_M:g} m')
+        if fov_deg is None:
+            fov_deg = fitted_fov_deg(robot, width, height)
         super().__init__(width, height, fov_deg=fov_deg, supersampling=supersampling)
         self._robot, self._table, self._settings = robot, robot.table, settings
         self._camera = displaced(nominal_camera(robot, self.optics), settings)
@@ -300,27 +306,33 @@ def nominal_camera(robot: RobotConfig, optics: Optics) -> Camera:
     return Camera(optics, pose[:3, 3].copy(), pose[:3, :3].T.copy().T)
 
 
-def check_view(robot: RobotConfig, width: int, height: int) -> None:
-    """Check that the camera sees every place where a block may stand, and all name plates.
+def fitted_fov_deg(robot: RobotConfig, width: int, height: int) -> float:
+    """Vertical field of view with which the camera sees every place and all name plates [deg].
+
+    It is that of ``Optics``, or as much wider as it takes: the pose of a robot's file is measured,
+    with a camera whose field of view the file does not hold.
 
     Raises:
-        InputError: it does not; says what to change.
+        InputError: no camera at this pose sees every place; says what to change.
     """
     table, optics = robot.table, Optics(width, height)
     camera = nominal_camera(robot, optics)
     points = shown_extent(table.max_columns, min(table.max_level, len(COLOURS)), table.spacing_m)
     x, y, z = camera.to_optical(points).T
-    reach = np.full(2, np.inf)
+    slope = math.inf
     if (z > NEAR_M).all() and camera.axes[0, 0] > 0:  # else from behind, or upside down
-        reach = 2 * optics.focal_px * np.abs([x / z, y / z]).max(axis=1)
-    if (reach <= (width, height)).all():
-        return
-    remedy = (f'set width to at least {math.ceil(reach[0])} or height to at most '
-              f'{math.floor(height * width / reach[0])}, or ' if reach[1] <= height else '')
-    raise InputError(
-        f'width {width} and height {height}: with camera.pose of {robot.file} the picture does '
-        f'not show every place of {table.max_columns} columns and stacks of {table.max_level}: '
-        f"{remedy}correct that file's camera.pose, table.max_columns or table.max_level")
+        slope = float(max(np.abs(y / z).max(), np.abs(x / z).max() * height / width))
+    if slope <= math.tan(math.radians(optics.fov_deg / 2)):
+        return optics.fov_deg
+    fov_deg = 2 * math.degrees(math.atan(slope / _FILLED))
+    if fov_deg > MAX_FOV_DEG:
+        raise InputError(
+            f'{robot.file}: from camera.pose no simulated camera shows every place of '
+            f'{table.max_columns} columns and stacks of {table.max_level}, not even one that '
+            f'sees {MAX_FOV_DEG:g} degrees from top to bottom in {width} x {height} pixels: it '
+            'is to stand in front of the row, upright, and to look at its middle; calibrate it '
+            'again, or lower table.max_columns or table.max_level')
+    return fov_deg
 
 
 def displaced(camera: Placed, s: HardwareSettings) -> Placed:

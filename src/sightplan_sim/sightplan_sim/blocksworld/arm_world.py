@@ -35,7 +35,6 @@ from sightplan_sim.blocksworld.arm_scene import (
     ArmScene,
     Decor,
     SimulatedCamera,
-    check_view,
 )
 from sightplan_sim.blocksworld.camera import BLOCK_M, FRONT_M
 from sightplan_sim.blocksworld.initial import Scenario, read_scenario, with_row
@@ -77,7 +76,6 @@ class ArmWorld(ArmedWorld['_Episode']):
         refuse_fixed(settings, _FIXED)
         self.settings = settings
         robot = load_robot(settings.robot)
-        check_view(robot, settings.width, settings.height)
         with ExitStack() as stack:
             scene = stack.enter_context(ArmScene(
                 robot, settings, settings.width, settings.height,
