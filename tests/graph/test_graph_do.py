@@ -78,7 +78,7 @@ def test_after_an_interruption_another_goal_can_be_given(start, tmp_path: Path) 
     eventually(lambda: 'is loaded (' in graph.text, 'the model')
     process = do(graph, '--goal', '(and (on g b) (on b p))')
     assert process.stdout is not None
-    eventually(lambda: any(re.match(r'\d+\. ', line) for line in process.stdout),
+    eventually(lambda: any(re.match(r'\d+\. .*: executed$', line) for line in process.stdout),
                'the first action')
     process.send_signal(signal.SIGINT)
     code, said, error = ended(process)

@@ -44,6 +44,31 @@ def test_what_is_not_there_is_refused(arguments: tuple[str, ...], said: str) -> 
         check_graph_arguments(load_graph(GRAPH).values(arguments))
 
 
+@pytest.mark.parametrize(('arm', 'simulated'), [
+    (('execution:=arm',), ()), (('world:=arm_bridge',), ('hardware:=simulated',))])
+def test_problems_without_room_before_the_robot_are_refused(
+        tmp_path: Path, arm: tuple[str, ...], simulated: tuple[str, ...]) -> None:
+    folder = tmp_path / 'wide'
+    folder.mkdir()
+    file = folder / 'wide.pddl'
+    file.write_text(
+        '(define (problem wide) (:domain blocksworld)\n'
+        '  (:objects r g - block c1 c2 c3 c4 c5 c6 - column) (:init) (:goal (on r g)))\n')
+    said = ('problem wide: 6 columns and 2 blocks.*room for 5 columns.*or copy .*panda.yaml to '
+            'my_panda.yaml, raise table.max_columns .*give robot:=my_panda.yaml')
+    experiment, do = load_graph(GRAPH), load_graph(GRAPH.with_name('do.yaml'))
+    with pytest.raises(InputError, match=said):
+        check_graph_arguments(experiment.values((f'problems:={folder}', *arm)))
+    with pytest.raises(InputError, match=said):
+        check_graph_arguments(do.values((f'problem:={file}', *arm, *simulated)))
+    robot = tmp_path / 'robot.yaml'
+    robot.write_text((GRAPH.parents[1] / 'robots' / 'panda.yaml').read_text())
+    with pytest.raises(InputError, match=f'or raise table.max_columns .* in {robot}'):
+        check_graph_arguments(do.values((f'problem:={file}', *arm, *simulated,
+                                         f'robot:={robot}')))
+    check_graph_arguments(do.values((f'problem:={file}',)))
+
+
 @pytest.mark.parametrize('arguments', [
     (), (*TABLETOP, 'execution:=arm'), (*TABLETOP, 'backend:=noisy_oracle'),
     (*TABLETOP, 'method:=oracle'), (*TABLETOP, 'world:=arm_bridge'),

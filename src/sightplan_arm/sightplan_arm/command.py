@@ -213,7 +213,9 @@ class GraspArguments(PlaceArguments):
         LEAST_TO_ACT, 'probability from which the grounder is believed, .9 or more',
         low=LEAST_TO_ACT, high=1.0, metavar='P')
     timeout: float = option(
-        120.0, 'wall-clock limit of the motions [s]', low=0.1, high=3600.0, metavar='S')
+        120.0, "limit of the model's answers, and of the motions, by the computer's clock, which "
+        'goes on while the time of a simulated arm waits for a busy computer [s]',
+        low=0.1, high=3600.0, metavar='S')
 
 
 def add_parser(subparsers: Any) -> None:

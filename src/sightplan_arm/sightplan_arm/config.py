@@ -32,6 +32,7 @@ from pydantic import (
 
 from sightplan.model import (
     InputError,
+    Problem,
     config_files,
     did_you_mean,
     excerpt,
@@ -498,6 +499,29 @@ class RobotConfig:
         for file in (self.file, self.urdf):
             digest.update(hashlib.sha256(file.read_bytes()).digest())
         return digest.hexdigest()[:12]
+
+    def misfit(self, problem: Problem, one_stack: bool) -> str:
+        """Explain why a problem with columns and blocks does not fit the table; '' if it does.
+
+        Args:
+            problem: the problem.
+            one_stack: whether there must be room for a stack of all blocks, as there must be in
+                simulation.
+        """
+        columns, blocks = len(problem.of_type('column')), len(problem.of_type('block'))
+        if columns <= self.table.max_columns and not (
+                one_stack and blocks > self.table.max_level):
+            return ''
+        file = str(self.file)
+        remedy = f'raise table.max_columns and table.max_level in {file}'
+        if self.file in config_files('robots').values():
+            file = f'my_{self.name}.yaml'
+            remedy = (f'copy {self.file} to {file}, raise table.max_columns and table.max_level '
+                      f'there, and give robot:={file}')
+        return (f'problem {problem.name}: {columns} columns and {blocks} blocks, but before robot '
+                f'{self.name} there is room for {self.table.max_columns} columns and stacks of '
+                f'{self.table.max_level}: choose other problems, or another robot, or {remedy} '
+                f'("sightplan arm check {file}" says whether the arm reaches all places)')
 
 
 @dataclass(frozen=True, eq=False)

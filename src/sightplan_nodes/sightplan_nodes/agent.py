@@ -31,6 +31,7 @@ from sightplan.domains import load_domain, read_objects
 from sightplan.grounding import PARSERS, BackendGrounder
 from sightplan.model import (
     GOAL_NS,
+    Action,
     Asked,
     CancelledError,
     EpisodeEnded,
@@ -76,6 +77,8 @@ from sightplan_nodes.work import Worker
 _METHOD, _OF_WORDS = 'belief', 'grounded_plan'
 """Methods, for a condition and for words, of a goal in the world as it stands that names none."""
 _MAX_ACTIONS = 30
+_WAITING, _RESET = 'waiting for the other nodes', 'reset'
+"""Stages of an episode before it starts."""
 """Budget of actions of such a goal that names none."""
 
 
@@ -230,7 +233,8 @@ class AgentNode(Node):
         prompts = user_path(given) if given else None
         s = self._settings
         self._world.build()
-        handle.publish_feedback(RunEpisode.Feedback(stage='waiting for the other nodes'))
+        recorder = _FeedbackRecorder(self._recorder, handle)
+        recorder.report(_WAITING)
         options = parse_options(s.method_options, 'method_options',
                                 type(policy_settings(goal.method)))
         policy = make_policy(goal.method, options, self._truth)
@@ -246,9 +250,11 @@ class AgentNode(Node):
             for port in needed.values():
                 if port not in missing:
                     port.wait_until_there(s.startup_timeout_s)
+            recorder.report(_RESET)  # for which an arm moves out of the camera's view
             look_around(goal, self._world, prompts)
             if missing:
                 self._world.begin_again()  # an arm is made ready after the wait
+                recorder.report(_WAITING)
         domain, problem = messages.read_problem(goal, prompts)
         spec = messages.spec_from_msg(goal, problem)
         self._world.wait_until_there(s.startup_timeout_s)
@@ -256,7 +262,7 @@ class AgentNode(Node):
             port.wait_until_there(s.startup_timeout_s)
         self._recorder.messages.domain = self._visual_planner.domain = domain
         self._recorder.messages.session = goal.session
-        handle.publish_feedback(RunEpisode.Feedback(stage='reset'))
+        recorder.report(_RESET)
 
         def goal_reached() -> bool:
             assert self._truth is not None, 'made for an episode that stops at its goal'
@@ -267,17 +273,17 @@ class AgentNode(Node):
         wanted: dict[str, State] = {}
         limits = Limits(ground_s=s.ground_timeout_s, propose_s=s.propose_timeout_s,
                         plan_s=s.plan_timeout_s, episode_s=s.episode_timeout_s or None)
-        self._needs = tuple(needed)
+        self._needs, self._world.on_begun = tuple(needed), recorder.begun
         try:
             return run_episode(
                 spec, policy, self._world,
                 BackendGrounder(self._model, PARSERS[self._model.answers]), self._planner,
-                _FeedbackRecorder(self._recorder, handle), domain,
+                recorder, domain,
                 visual_planner=self._visual_planner,
                 goal_reached=goal_reached if goal.stop_at_goal else None,
                 privileged=self._privileged, cancelled=self._cancelled, limits=limits)
         finally:
-            self._needs = ()
+            self._needs, self._world.on_begun = (), None
             self._memory.give_back()
 
 
@@ -389,29 +395,35 @@ class _FeedbackRecorder(EventHandler):
         self._recorder.record(event)
         super().record(event)
 
+    def begun(self, action: Action) -> None:
+        """Report an action whose execution begins."""
+        self._feedback.action = MESSAGES.action_to_msg(action)
+        self.report('execute')
+
     def on_started(self, event: EpisodeStarted) -> None:
-        self._report('started')
+        self.report('started')
 
     def on_observed(self, event: Observed) -> None:
-        self._report('observe')
+        self.report('observe')
 
     def on_asked(self, event: Asked) -> None:
-        self._report(event.purpose.value)
+        self.report(event.purpose.value)
 
     def on_planned(self, event: Planned) -> None:
-        self._report('plan')
+        self.report('plan')
 
     def on_proposed(self, event: Proposed) -> None:
-        self._report('propose')
+        self.report('propose')
 
     def on_stepped(self, event: Stepped) -> None:
         feedback = self._feedback
         feedback.step = event.index + 1
         feedback.action = MESSAGES.action_to_msg(event.action)
         feedback.status = messages.numbers(FeedbackStatus)[event.feedback.status]
-        self._report('act')
+        self.report('act')
 
-    def _report(self, stage: str) -> None:
+    def report(self, stage: str) -> None:
+        """Report a stage, with the action that was begun last and the number of steps."""
         self._feedback.stage = stage
         self._handle.publish_feedback(self._feedback)
 

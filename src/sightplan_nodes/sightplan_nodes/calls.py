@@ -80,8 +80,11 @@ def _naming(server: str) -> Iterator[None]:
     """Turn errors that ROS raises while this process closes into one that names the server."""
     try:
         yield
-    except (InvalidHandle, rclpy_implementation.RCLError) as error:
-        raise InfrastructureError(f'{server} cannot be asked any more, because this node was '
+    except InvalidHandle as error:
+        raise InfrastructureError(f'{server} cannot be asked any more, because this node is '
+                                  'closed') from error
+    except rclpy_implementation.RCLError as error:
+        raise InfrastructureError(f'{server} cannot be asked any more, because this node is '
                                   f'closed or ROS was shut down: {error}') from error
 
 

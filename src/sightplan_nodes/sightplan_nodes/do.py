@@ -27,6 +27,9 @@ cancels, and an arm holds. The shell needs the ROS_DOMAIN_ID that "sightplan up"
 """
 _REACHED = (StopReason.PLAN_DONE.value, StopReason.GOAL_REACHED.value)
 _LONGEST_S = 86_400.0
+_STAGES = {'waiting for the other nodes': 'waiting for the other nodes',
+           'reset': 'making the world ready', 'started': 'looking and planning'}
+"""Words that are printed at a stage of an episode, by the stage in the feedback."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +76,8 @@ def do(arguments: DoArguments) -> Result:
     before = signal.signal(signal.SIGINT, lambda number, _: asked_to_stop.append(number))
     try:
         with connected(arguments.place) as node:
-            result = node.do(goal, arguments.timeout, lambda: bool(asked_to_stop), _tell_wait,
-                             _tell_step)
+            result = node.do(goal, arguments.timeout, lambda: bool(asked_to_stop),
+                             StageLines().take, _tell_step)
     finally:
         signal.signal(signal.SIGINT, before)
     cancelled = bool(asked_to_stop) and result.error_code == CancelledError.code
@@ -102,15 +105,29 @@ def _text(problem: Path | None) -> str:
                          'file') from error
 
 
-def _tell_wait(stage: str) -> None:
-    """Print a stage in which the agent waits for something."""
-    if stage.startswith('waiting'):
-        print(stage, flush=True)
+class StageLines:
+    """Prints a line whenever the agent begins with something else that may take long."""
+
+    def __init__(self) -> None:
+        self._last = ''
+
+    def take(self, feedback: Any) -> None:
+        """Take the feedback of an episode."""
+        line = _STAGES.get(feedback.stage, '')
+        if feedback.stage == 'execute':
+            line = f'{feedback.step + 1}. {_in_words(feedback.action)} begins'
+        if line and line != self._last:
+            print(line, flush=True)
+            self._last = line
+
+
+def _in_words(action: Any) -> str:
+    return f'{action.name}({", ".join(action.args)})'
 
 
 def _tell_step(step: Any) -> None:
     """Print an action and what the world said to it."""
-    action = f'{step.action.name}({", ".join(step.action.args)})'
+    action = _in_words(step.action)
     status = {number: one.value for one, number in messages.numbers(FeedbackStatus).items()}.get(
         step.status, '')
     print(f'{step.index + 1}. {action}: {status}', flush=True)

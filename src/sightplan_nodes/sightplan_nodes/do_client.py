@@ -40,15 +40,16 @@ class DoClient(Node):
         self.create_subscription(msg.Step, names.AGENT_STEP, self._take, qos.EVENTS)
 
     def do(self, goal: RunEpisode.Goal, timeout_s: float, cancelled: Callable[[], bool],
-           stage: Callable[[str], None], step: Callable[[msg.Step], None]) -> RunEpisode.Result:
+           stage: Callable[[RunEpisode.Feedback], None],
+           step: Callable[[msg.Step], None]) -> RunEpisode.Result:
         """Give the agent a goal, and wait until its episode ends.
 
         Args:
             goal: of an episode in the world as it stands.
             timeout_s: limit of the episode [s].
             cancelled: polled; once true the episode is cancelled, and an arm holds.
-            stage: called with the name of each stage of the episode that is heard of, in another
-                thread.
+            stage: called with the feedback of each stage of the episode that is heard of, in
+                another thread.
             step: called with each step of the episode, in their order, in another thread.
 
         Returns:
@@ -64,7 +65,7 @@ class DoClient(Node):
             self._run.wait_until_there(_APPEAR_S, cancelled)
         except DeadlineError as error:
             raise DeadlineError(self._nobody()) from error
-        result = self._run(goal, timeout_s, cancelled, lambda feedback: stage(feedback.stage))
+        result = self._run(goal, timeout_s, cancelled, stage)
         with self._step_came:
             self._step_came.wait_for(lambda: self._told >= result.steps, _LATE_S)
         return result

@@ -17,6 +17,7 @@ from sightplan import model
 from sightplan.model import InfrastructureError, SightplanError
 from sightplan.model.redaction import without_secrets
 from sightplan.records.messages import text
+from sightplan_nodes import names
 from sightplan_nodes.diagnosis import LAST_ERROR
 
 NO_ERROR = 0
@@ -119,7 +120,8 @@ def raise_error(reply: Any, node: str) -> None:
 
     Args:
         reply: a service response or action result.
-        node: name of the node that replied, for the message.
+        node: name of the node that replied, for the message, unless that begins with the name of
+            a node already.
 
     Raises:
         SightplanError: the subclass with the reply's code; a code from a newer version of the
@@ -129,4 +131,5 @@ def raise_error(reply: Any, node: str) -> None:
         return
     cls = BY_CODE.get(reply.error_code, InfrastructureError)
     message = reply.error_msg
-    raise cls(message if message.startswith(f'{node}: ') else f'{node}: {message}')
+    says_who = message.partition(' ')[0].rstrip(':') in (node, *names.NODES)
+    raise cls(message if says_who else f'{node}: {message}')

@@ -118,11 +118,10 @@ class GraspClient(Node):
             region, present = choice.region, choice.present
         if region is not None:
             found['region'] = region.to_json()
-        call = ActionCaller(self, GraspAt, names.GRASP_AT, world)
-        result = call.checked(GraspAt.Goal(
+        result = self._move(GraspAt.Goal(
             region=msg.Region() if region is None else MESSAGES.region_to_msg(region),
             label=request.target, part=request.is_part,
-            present=messages.probability_to_msg(present)), request.timeout_s, cancelled)
+            present=messages.probability_to_msg(present)), request.timeout_s, cancelled, world)
         return {**found, 'world': world, 'cause': result.cause, 'message': result.message}
 
     def _world(self, cancelled: Callable[[], bool]) -> str:
@@ -191,12 +190,29 @@ class GraspClient(Node):
                     world: str) -> GraspAt.Result | str:
         """Have the arm move out of the camera's view; why it did not, in words, if it fails."""
         try:
-            result: GraspAt.Result = ActionCaller(self, GraspAt, names.GRASP_AT, world).checked(
-                GraspAt.Goal(clear_view=True, label=request.target), request.timeout_s, cancelled)
+            return self._move(GraspAt.Goal(clear_view=True, label=request.target),
+                              request.timeout_s, cancelled, world)
         except CancelledError:
             raise
         except SightplanError as error:
             return f'the arm was not moved out of the view: {error}'
+
+    def _move(self, goal: GraspAt.Goal, timeout_s: float, cancelled: Callable[[], bool],
+              world: str) -> GraspAt.Result:
+        """Let the arm move.
+
+        Raises:
+            DeadlineError: it took too long; says which clock counts and how to allow more.
+            SightplanError: the world is not there, or it went wrong there.
+        """
+        try:
+            result: GraspAt.Result = ActionCaller(self, GraspAt, names.GRASP_AT, world).checked(
+                goal, timeout_s, cancelled)
+        except DeadlineError as error:
+            raise DeadlineError(
+                f"{error}; --timeout allows more. It counts seconds of the computer's clock, "
+                'which goes on while the time of a simulated arm waits for a busy computer'
+            ) from error
         return result
 
 

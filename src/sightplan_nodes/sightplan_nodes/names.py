@@ -40,6 +40,8 @@ VLM_PLANNER = 'vlm_planner'
 PATH_CRITIC = 'path_critic'
 EXPERIMENT = 'experiment'
 RERUN_VIEWER = 'rerun_viewer'
+NODES = frozenset({SIM_BRIDGE, ARM_BRIDGE, ARM_WATCHER, GROUNDER, SYMBOLIC_PLANNER, VLM_PLANNER,
+                   PATH_CRITIC, EXPERIMENT, RERUN_VIEWER, AGENT, METRICS_RECORDER})
 VIEWER_READY = f'{RERUN_VIEWER}/ready'
 """Service that is there once the viewer gets the world's pictures."""
 

@@ -163,7 +163,11 @@ class Camera:
 
 
 class RosWorld:
-    """The port World over sim_bridge, or arm_bridge with the same names."""
+    """The port World over sim_bridge, or arm_bridge with the same names.
+
+    Attributes:
+        on_begun: is told each action before it is carried out; None: nobody is.
+    """
 
     def __init__(self, node: Node, deadlines: Deadlines,
                  cancelled: Callable[[], bool] = never, world: str = names.SIM_BRIDGE) -> None:
@@ -175,6 +179,7 @@ class RosWorld:
         self._skill = ActionCaller(node, ExecuteSkill, names.EXECUTE_SKILL, world)
         self._get_view = ServiceCaller(node, GetView, names.get_view(world), world,
                                        repeatable=True)
+        self.on_begun: Callable[[Action], None] | None = None
         self._not_before_ns = self._begun_ns = 0
         self._has_view = self._only_text = False
         self._as_it_stands: ResetWorld.Request | None = None
@@ -286,6 +291,8 @@ class RosWorld:
 
     def execute(self, action: Action) -> Feedback:
         """Carry out an action; contract in the port."""
+        if self.on_begun is not None:
+            self.on_begun(action)
         result = self._skill.checked(ExecuteSkill.Goal(action=MESSAGES.action_to_msg(action)),
                                      self._deadlines.act_s, self._cancelled)
         if result.status == 0:

@@ -188,6 +188,7 @@ class Recorder(Node):
         super().__init__('listener')
         self.messages: list[object] = []
         self.feedback: list[str] = []
+        self.begun: list[tuple[int, str]] = []
         for topic, kind in TOPICS.items():
             self.create_subscription(kind, topic, self.messages.append, qos.EVENTS)
         self.run = ActionCaller(self, RunEpisode, names.RUN_EPISODE, names.AGENT)
@@ -216,7 +217,12 @@ class Recorder(Node):
         self.give(privileged=changes.get('privileged', '') if granted is None else granted)
         for name, value in changes.items():
             setattr(goal, name, value)
-        return self.run(goal, 120.0, cancelled, lambda f: self.feedback.append(f.stage))
+        return self.run(goal, 120.0, cancelled, self.hear)
+
+    def hear(self, feedback: RunEpisode.Feedback) -> None:
+        self.feedback.append(feedback.stage)
+        if feedback.stage == 'execute':
+            self.begun.append((feedback.step, str(feedback.action.args)))
 
     def ordered(self) -> list[object]:
         eventually(lambda: any(isinstance(m, msg.EpisodeEvent) and m.kind == m.ENDED
@@ -465,6 +471,9 @@ def test_an_episode_is_solved_and_told() -> None:
     assert 'PlanStamped' in kinds
     assert b.listener.feedback[0] == 'waiting for the other nodes'
     assert {'reset', 'started', 'enumeration', 'plan', 'act', 'effect'} <= set(b.listener.feedback)
+    assert b.listener.begun == [(m.index, str(m.action.args)) for m in ordered
+                                if isinstance(m, msg.Step)]
+    assert b.listener.feedback.index('execute') < b.listener.feedback.index('act')
     answers = [m for m in ordered if isinstance(m, msg.AnswerArray)]
     looks = {(m.header.stamp.sec, m.header.stamp.nanosec): m.image_id
              for m in ordered if isinstance(m, msg.Observation)}

@@ -25,10 +25,11 @@ from sightplan.model import (
     DeadlineError,
     InfrastructureError,
     SpendingCapError,
+    WorldError,
 )
 from sightplan_nodes import calls
 from sightplan_nodes.calls import ActionCaller, ServiceCaller, introduce, never, run_in_executor
-from sightplan_nodes.failures import fill_error
+from sightplan_nodes.failures import fill_error, raise_error
 
 SERVICE = 'server/do'
 
@@ -354,15 +355,28 @@ def test_who_stood_still_gives_up_after_what_came_meanwhile_was_taken() -> None:
     assert process.words('agent', 'ran it') == 'agent went away while it ran it'
 
 
+@pytest.mark.parametrize(('message', 'said'), [
+    ('no image came', 'agent: no image came'),
+    ('agent: no image came', 'agent: no image came'),
+    ('arm_bridge: the arm holds', 'arm_bridge: the arm holds'),
+    ('arm_bridge does not know what is on its table',
+     'arm_bridge does not know what is on its table')])
+def test_an_error_names_one_node(message: str, said: str) -> None:
+    with pytest.raises(WorldError) as raised:
+        raise_error(fill_error(ExecuteSkill.Result(), WorldError(message)), 'agent')
+    assert str(raised.value) == said
+
+
 def test_a_call_of_a_closed_node_names_the_server() -> None:
     server, client = Server(), Node('client')
     service = ServiceCaller(client, Trigger, SERVICE, 'server', repeatable=True)
     action = ActionCaller(client, ExecuteSkill, 'act', 'server')
     service.wait_until_there(LIMIT_S)
-    with pytest.raises(InfrastructureError, match='server cannot be asked any more'):
+    said = 'server cannot be asked any more, because this node is closed$'
+    with pytest.raises(InfrastructureError, match=said):
         service._asking.ask(Trigger.Request(), math.inf, lambda: client.destroy_node() is not None)
     for call, request in ((service, Trigger.Request()), (action, ExecuteSkill.Goal())):
-        with pytest.raises(InfrastructureError, match='server cannot be asked any more'):
+        with pytest.raises(InfrastructureError, match=said):
             call(request, LIMIT_S)
     server.destroy_node()
 

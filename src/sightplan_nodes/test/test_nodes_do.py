@@ -9,6 +9,7 @@ from sightplan_interfaces.action import RunEpisode
 
 from nodes_testing import LIMIT_S, spinning
 from sightplan_nodes import names, qos
+from sightplan_nodes.do import StageLines
 from sightplan_nodes.do_client import DoClient
 
 STEPS, EPISODES = 12, 10
@@ -41,3 +42,14 @@ def test_no_step_of_a_short_episode_is_lost() -> None:
                                    heard.append)
             assert result.steps == STEPS
             assert [step.index for step in heard] == list(range(STEPS))
+
+
+def test_an_action_is_told_when_it_begins(capsys) -> None:
+    lines, action = StageLines(), msg.SymbolicAction(name='moveblock', args=['r', 'c2'])
+    for stage, step in (('waiting for the other nodes', 0), ('reset', 0), ('reset', 0),
+                        ('started', 0), ('observe', 0), ('execute', 0), ('act', 1),
+                        ('observe', 1), ('execute', 1)):
+        lines.take(RunEpisode.Feedback(stage=stage, step=step, action=action))
+    assert capsys.readouterr().out.splitlines() == [
+        'waiting for the other nodes', 'making the world ready', 'looking and planning',
+        '1. moveblock(r, c2) begins', '2. moveblock(r, c2) begins']

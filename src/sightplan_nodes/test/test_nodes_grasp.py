@@ -306,6 +306,8 @@ class Graph:
         self.hidden = False
         """Whether the arm stands before the thing, which is not seen until it moves away."""
         self.occupied = False
+        self.takes_until: threading.Event | None = None
+        """Awaited before each motion ends; None: nothing is."""
         self.goals: list[GraspAt.Goal] = []
         self.cleared = 0
         self.asked: list[Locate.Request] = []
@@ -324,6 +326,8 @@ class Graph:
         return response
 
     def _grasp(self, handle) -> GraspAt.Result:
+        if self.takes_until is not None:
+            self.takes_until.wait(LIMIT_S)
         handle.succeed()
         if handle.request.clear_view:
             self.cleared += 1
@@ -421,6 +425,15 @@ def test_a_part_is_taken_where_it_is_pointed_at() -> None:
     graph = Graph()
     graph.ask(Request('the rim of the bowl'))
     assert graph.goals[0].part and graph.asked[0].mark == 'point'
+
+
+def test_a_limit_that_has_passed_names_its_flag_and_its_clock() -> None:
+    graph, client, given_up = Graph(), GraspClient(), threading.Event()
+    graph.takes_until = given_up
+    with spinning(graph.grounder, graph.world, client):
+        with pytest.raises(DeadlineError, match=r'within 0\.5 s.*; --timeout allows more.*clock'):
+            client.grasp(Request('the mug', ((0.5, 0.5),), timeout_s=0.5), lambda: False)
+        given_up.set()
 
 
 def test_without_a_world_it_says_what_to_start(monkeypatch) -> None:

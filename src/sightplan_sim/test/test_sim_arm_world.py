@@ -263,7 +263,7 @@ def test_what_makes_no_sense_is_known_before_the_first_episode(world):
     for bad, message in (
             (episode(STACKS, failure=0.1), 'failure_probability is 0.1.* set it to 0'),
             (episode({f'c{i}': [] for i in range(6)} | {'c0': ['r']}),
-             r'6 columns and 1 blocks.*table.max_columns .* in .*panda.yaml')):
+             r'6 columns and 1 blocks.*or copy .*panda.yaml to .*table.max_columns')):
         with pytest.raises(InputError, match=message):
             world.check([episode(STACKS), bad])
 

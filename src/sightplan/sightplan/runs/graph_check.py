@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sightplan.agent import (
@@ -23,6 +23,7 @@ from sightplan.runs.episodes import select_problems
 from sightplan.runs.method_check import check_shown
 from sightplan.runs.protocols import apply
 from sightplan.runs.settings import OURS, RunSettings
+from sightplan.runs.spread import chosen
 from sightplan.runs.suite_domain import (
     with_domain_of_suite,
     with_problem_of_domain,
@@ -114,9 +115,9 @@ def refuse_settings(given: Sequence[str], known: Collection[str]) -> None:
         backends = [one for one in usable_backends() if name in _names(backend_settings(one))]
         backend = values.get('backend', '' if len(backends) != 1 else backends[0])
         if backends and (not backend or backend in backends):
-            chosen = '' if 'backend' in values else f'backend:={backend or "NAME"} '
+            which = '' if 'backend' in values else f'backend:={backend or "NAME"} '
             raise InputError(f'{name} is a setting of backend {", ".join(backends)}; write '
-                             f'{chosen}backend_options:={name}={value}')
+                             f'{which}backend_options:={name}={value}')
 
 
 def _names(settings: Any) -> set[str]:
@@ -140,10 +141,10 @@ def check_graph_arguments(values: Mapping[str, Any]) -> None:
         values: the values of the graph's arguments, by name.
 
     Raises:
-        InputError: a file, folder, split or robot that an argument names is not there, a setting
-            of the model or the method is unknown or out of bounds, the folder of results cannot be
-            made, or the model would see nothing; names the argument or the world's option, and
-            what to choose.
+        InputError: a file, folder, split or robot that an argument names is not there, a problem
+            has no room before the robot, a setting of the model or the method is unknown or out
+            of bounds, the folder of results cannot be made, or the model would see nothing; names
+            the argument or the world's option, and what to choose.
     """
     _check_parts(values)
     if values.get('out'):
@@ -159,18 +160,22 @@ def _check_parts(values: Mapping[str, Any]) -> None:
     """Check all but the folder of results; see ``check_graph_arguments``."""
     if values.get('backend'):
         _check_options(values, 'backend', backend_settings)
+    robot = None
     if 'robot' in values and (
             values.get('execution') == _ARM or values.get('world') == _ARM_NODE):
-        part('robots', 'sightplan_arm').load_robot(values['robot'])
+        robot = part('robots', 'sightplan_arm').load_robot(values['robot'])
     if values.get('problem') and _is_simulated(values):
-        _check_problem(values)
+        _check_room(robot, [_check_problem(values)], values)
     if 'bag' in values:
         _check_bag(values['bag'])
     if (any(name not in values for name in _NEEDED)
             or sample_suite(values['suite'], values['split']) is not None):
         return
     _check_options(values, 'method', policy_settings)
-    select_problems(RunSettings(**{name: values[name] for name in _PROBLEMS if name in values}))
+    _, pairs, _ = select_problems(
+        RunSettings(**{name: values[name] for name in _PROBLEMS if name in values}))
+    _check_room(robot, (pairs[index][1] for _, index in chosen(
+        values.get('episodes') or len(pairs), pairs)), values)
     method = values['method']
     if values['world'] != _SIMULATED or not (
             needs_grounder(method) or needs_visual_planner(method)):
@@ -190,20 +195,28 @@ def _is_simulated(values: Mapping[str, Any]) -> bool:
     return values['world'] == _SIMULATED or values.get('hardware') == 'simulated'
 
 
-def _check_problem(values: Mapping[str, Any]) -> None:
-    """Check that the problem that a world begins with is there, and that the world shows it."""
+def _check_room(robot: Any, problems: Iterable[Problem], values: Mapping[str, Any]) -> None:
+    """Refuse problems that do not fit the table before a robot; None: there is no robot."""
+    for problem in problems if robot is not None else ():
+        if misfit := robot.misfit(problem, one_stack=_is_simulated(values)):
+            raise InputError(misfit)
+
+
+def _check_problem(values: Mapping[str, Any]) -> Problem:
+    """Return the problem that a world begins with, if it is there and the world shows it."""
     try:
-        find_problem(load_domain(values['domain']), values['problem'])
+        problem = find_problem(load_domain(values['domain']), values['problem'])
     except InputError as error:
         raise InputError(f'problem:={values["problem"]}: {error}') from error
     if values['world'] != _SIMULATED or 'execution' not in values:
-        return
+        return problem
     options = parse_options(values.get('world_options', ''), 'world_options')
     if values['execution'] == _ARM:
         options['execution'] = _ARM
     shown = shown_with(values['domain'], options)
     if shown is not None:
         check_shown(values['backend'], RunSettings().method, {}, shown)
+    return problem
 
 
 def _check_bag(given: str) -> None:

@@ -121,7 +121,8 @@ class ArmUse:
             raise WorldError(
                 f'the fingers are {1e3 * opening:.0f} mm apart, so they hold something, or are '
                 f'not where they were left: take it out, open them (to '
-                f'{1e3 * gripper.open_m:.0f} mm), and reset')
+                f'{1e3 * gripper.open_m:.0f} mm), and reset; if the arm is simulated, end its '
+                'graph and start it again')
 
     def is_parked(self) -> bool:
         """Whether the arm stands where it is out of the camera's view.

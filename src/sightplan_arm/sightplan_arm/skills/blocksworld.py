@@ -146,13 +146,13 @@ class BlocksworldSkills(PickingSkills[Arrangement, Task]):
         self._forget()
         colours = block_colours(problem)
         columns = column_order(problem)
-        table = self._robot.table
-        if not 1 <= len(columns) <= table.max_columns:
-            raise InputError(f'{problem.name}: {len(columns)} columns, but 1 to '
-                             f'{table.max_columns} fit the table (table.max_columns in '
-                             f'{self._robot.file}): choose another problem')
+        misfit = self._robot.misfit(problem, one_stack=False) if columns else (
+            f'problem {problem.name}: no object is a column; choose another problem')
+        if misfit:
+            raise InputError(misfit)
         self._begin()
-        self._colours, self._column_x_m = colours, table.column_x_m(len(columns))
+        self._colours = colours
+        self._column_x_m = self._robot.table.column_x_m(len(columns))
         if self._settings.check_table:
             self._check_table(problem, columns)
         self._columns, self._begun = columns, True

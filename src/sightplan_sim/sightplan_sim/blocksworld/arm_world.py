@@ -117,14 +117,7 @@ class ArmWorld(ArmedWorld['_Episode']):
     # --- inside -------------------------------------------------------------------------------
 
     def _misfit(self, spec: EpisodeSpec) -> str:
-        table, problem = self.robot.table, spec.problem
-        columns, blocks = len(problem.of_type('column')), len(problem.of_type('block'))
-        if columns > table.max_columns or blocks > table.max_level:
-            return (f'problem {problem.name}: {columns} columns and {blocks} blocks, but before '
-                    f'robot {self.robot.name} there is room for {table.max_columns} columns and '
-                    f'stacks of {table.max_level}: choose other problems, another robot, or '
-                    f'table.max_columns and table.max_level in {self.robot.file}')
-        return ''
+        return self.robot.misfit(spec.problem, one_stack=True)
 
     def _make_episode(self, spec: EpisodeSpec) -> _Episode:
         scenario = read_scenario(spec.problem)
