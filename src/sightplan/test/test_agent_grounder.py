@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from sightplan.domains import load_domain
 from sightplan.grounding import BackendGrounder
-from sightplan.model import Atom, BackendError, Observation, Question, Verdict
-from sightplan.model.query import Deadline, ModelByKind, answers
-from sightplan.queries import Answer, DetectInstances, YesNo
+from sightplan.model import Atom, BackendError, InputError, Observation, Question, Verdict
+from sightplan.model.query import Deadline, ModelByKind, Traits, answers
+from sightplan.queries import Answer, DetectInstances, YesNo, yes_no_queries
 
 LOOK = Observation(np.zeros((2, 2, 3), np.uint8), 5)
 QUESTIONS = tuple(Question(Atom('clear', (b,)), f'Is {b} clear?') for b in 'rgb')
@@ -85,6 +86,59 @@ def test_an_impossible_probability_costs_its_own_answer_alone():
     with pytest.raises(BackendError, match='p_yes = nan') as caught:
         BackendGrounder(backend).ground(LOOK, QUESTIONS)
     assert caught.value.partial == [good, None, Answer('no')]
+
+
+class BlocksModel(FixedBackend):
+    """A model of blocksworld that knows where the red block is, and nothing else."""
+
+    traits = Traits(domain='blocksworld')
+
+    def __init__(self, fail_at: int = 0) -> None:
+        super().__init__()
+        self.calls, self.fail_at = 0, fail_at
+
+    @answers(YesNo, together=True)
+    def answer(self, queries, deadline):
+        self.calls += 1
+        if self.calls == self.fail_at:
+            raise BackendError('lost')
+        place = load_domain('blocksworld').question(Atom('incolumn', ('red', 'c2'))).text
+        return [Answer('Yes' if q.question.text == place else 'No') for q in queries]
+
+
+COVERED = [Question.of_words(f'Does the {colour} block have anything on it?')
+           for colour in ('red', 'purple')]
+
+
+def test_of_a_thing_that_is_not_there_the_opposite_cannot_be_told():
+    model = BlocksModel()
+    there, not_there = BackendGrounder(model).ground(LOOK, COVERED)
+    assert there.verdict is Verdict.YES
+    assert (not_there.verdict, not_there.reason, not_there.p_yes) == (
+        Verdict.UNKNOWN, 'the purple block is not there', None)
+    assert model.calls == 3
+
+
+@pytest.mark.parametrize(('fail_at', 'left'), [(2, [None, Verdict.UNKNOWN]),
+                                               (3, [Verdict.YES, None])])
+def test_where_it_cannot_be_asked_whether_a_thing_is_there_other_answers_are_kept(fail_at, left):
+    with pytest.raises(BackendError, match='lost') as raised:
+        BackendGrounder(BlocksModel(fail_at)).ground(LOOK, COVERED)
+    assert [one and one.verdict for one in raised.value.partial] == left
+
+
+def test_a_refused_question_does_not_cost_the_others_where_the_rest_is_to_be_asked():
+    """Issue 47: keep_going was ignored, and nothing was asked."""
+    questions = [Question.of_words('Is the red block in column 2?'),
+                 Question.of_words('Is there an elephant?'),
+                 Question.of_words('Is the red block in column 1?')]
+    for keep_going, answered in ((False, [None] * 3), (True, [Verdict.YES, None, Verdict.NO])):
+        model = BlocksModel()
+        with pytest.raises(InputError, match='elephant') as raised:
+            BackendGrounder(model).ask(yes_no_queries(LOOK, questions),
+                                       Deadline(keep_going=keep_going))
+        assert [one and one.verdict for one in raised.value.partial] == answered
+        assert model.calls == keep_going
 
 
 def test_episodes_are_announced_to_backends_that_want_to_know():

@@ -112,6 +112,24 @@ def test_a_free_question_is_answered_yes_or_no_or_in_words(picture, tmp_path, ca
     assert capsys.readouterr().out == 'Three cubes on a table.\n'
 
 
+@pytest.mark.parametrize('question', [
+    'Does the {} block have anything on it?', 'Is the {} block covered?'])
+def test_of_a_thing_that_is_not_there_the_opposite_cannot_be_told(picture, capsys, question):
+    """Issue 47: "no" to whether an absent block is topmost was shown as Yes, 1.000."""
+    colours = {'red', 'green', 'blue', 'yellow', 'purple', 'orange'}
+    there = {DOMAIN.wording.object_text(name, 'block').removesuffix(' block')
+             for name in PROBLEM.of_type('block')}
+    for colour in sorted(colours):
+        assert main(['ask', str(picture), '--question', question.format(colour), '--json']) == 0
+        found = json.loads(capsys.readouterr().out)
+        if colour in there:
+            assert found['answer'] in ('yes', 'no') and found['p_yes'] is not None
+        else:
+            assert (found['answer'], found['reason']) == (
+                'unknown', f'the {colour} block is not there')
+            assert found['p_yes'] is None
+
+
 def test_an_example_for_a_refusal_costs_few_askings(picture, monkeypatch):
     asked, ground = [], BackendGrounder.ground
 

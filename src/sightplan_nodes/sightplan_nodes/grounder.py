@@ -15,10 +15,10 @@ from sightplan_interfaces.srv import Ground, Locate, TellApart
 
 from sightplan.agent import answers_only_samples
 from sightplan.domains import domain_names, load_domain
-from sightplan.grounding import PARSERS, BackendGrounder
+from sightplan.grounding import PARSERS, BackendGrounder, in_places
 from sightplan.model import Answer, InputError, Observation, Question, SightplanError, param
 from sightplan.model.pointer_settings import PointerSettings
-from sightplan.model.query import Deadline, Model, Query, Reply, can_ask
+from sightplan.model.query import Deadline, Model, Query, Reply, can_ask, traits_of
 from sightplan.queries import Detect, yes_no_queries
 from sightplan.queries import Locate as LocateQuery
 from sightplan.records import messages
@@ -134,36 +134,49 @@ class GrounderNode(BackendNode):
             self._fill_picture(asked, limit_s)
         observation = self.observations.read(asked)
         questions = query_messages.questions_from_request(request)
-        self._check_questions(questions, request.domain)
+        known = request.domain or self.settings.domain or traits_of(user).domain
+        refused = [self._why_refused(question, known, bool(request.domain))
+                   for question in questions]
+        able = [question for question, why in zip(questions, refused, strict=True) if not why]
+        if any(refused) and not (request.keep_going and able):
+            raise InputError(next(filter(None, refused)))
         try:
             answers = user.ask(
-                yes_no_queries(observation, questions,
+                yes_no_queries(observation, able,
                                query_messages.prompt_from_msg(request.prompt)),
                 Deadline(limit_s, request.keep_going))
         except SightplanError as error:  # what was answered before it is paid for
-            query_messages.fill_answers(response, error.partial)
+            query_messages.fill_answers(
+                response, cast(list[Answer | None], in_places(error.partial, refused)))
             raise
-        query_messages.fill_answers(response, cast(list[Answer], answers))
+        query_messages.fill_answers(
+            response, cast(list[Answer | None], in_places(answers, refused)))
         response.model, response.image_id = messages.text(user.model), observation.image_id
         response.seconds = time.monotonic() - started
+        if any(refused):
+            raise InputError(next(filter(None, refused)))
 
-    def _check_questions(self, questions: Sequence[Question], named: str) -> None:
-        """Refuse an atom that no domain has, and one that its question is not about.
+    def _why_refused(self, question: Question, known: str, named: bool) -> str:
+        """Return why a question is refused: no domain has its atom, or it is not about it.
 
         Args:
-            questions: of the request.
-            named: the domain that the request names; '' for the node's own, if it has one.
+            question: of the request.
+            known: domain of the request, of the node or of its model; '' where none is known.
+            named: whether the request names the domain.
 
-        Raises:
-            InputError: names question and remedy.
+        Returns:
+            '' if it is not refused; else the reason, with the remedy.
         """
-        for question in questions:
-            if question.in_words or not (named or self.settings.domain):
-                continue
-            domain = load_domain(named or self.settings.domain)
-            if named or domain.wording.knows(question.atom) or not any(
-                    load_domain(other).wording.knows(question.atom) for other in domain_names()):
+        if question.in_words or not known:
+            return ''
+        domain = load_domain(known)
+        if named or domain.wording.knows(question.atom) or not any(
+                load_domain(other).wording.knows(question.atom) for other in domain_names()):
+            try:
                 domain.check_question(question)
+            except InputError as error:
+                return str(error)
+        return ''
 
     def _locate(self, user: BackendGrounder, request: Locate.Request, response: Locate.Response,
                 limit_s: float) -> None:

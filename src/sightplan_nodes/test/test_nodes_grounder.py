@@ -360,6 +360,34 @@ def test_an_atom_that_does_not_fit_its_question_is_refused(
     assert (reply.error_code, asked) == ((InputError.code, 0) if said else (0, 1))
 
 
+def test_a_refused_question_does_not_cost_the_others_where_the_rest_is_to_be_asked(
+        made: Callable) -> None:
+    """Issue 47: with keep_going no question was answered."""
+    with made(domain='blocksworld') as client:
+        for keep_going, verdicts in ((False, []), (True, [1, 0, 1])):
+            reply = client.ground_service(Ground.Request(
+                atoms=['on r,b', 'flies zzz', 'on r,g'], keep_going=keep_going,
+                questions=['Is the red block on top of the blue block?', 'Does zzz fly?',
+                           'Is the red block on top of the green block?'],
+                observation=conversions.observation_to_request(Observation(IMAGE, 7))), LIMIT_S)
+            assert (reply.error_code, list(reply.verdicts)) == (InputError.code, verdicts)
+            assert 'flies zzz' in reply.error_msg
+            assert list(reply.texts) == [{1: 'Yes', 0: ''}[number] for number in verdicts]
+
+
+def test_a_model_of_one_domain_checks_atoms_where_no_other_domain_is_named(
+        made: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ScriptedBackend, 'traits', Traits(
+        pixels=False, prompt=False, domain='blocksworld', refuses=True))
+    with made() as client:
+        for atom in ('flies zzz', 'clear r'):
+            reply = client.ground_service(Ground.Request(
+                atoms=[atom], questions=['Is the green block on top of the blue block?'],
+                observation=conversions.observation_to_request(Observation(IMAGE, 7))), LIMIT_S)
+            assert reply.error_code == InputError.code and atom in reply.error_msg
+        assert not client.backend.requests
+
+
 def test_a_picture_is_known_by_its_id(made: Callable) -> None:
     with made() as client:
         unknown = client.ground('r', with_image=False)

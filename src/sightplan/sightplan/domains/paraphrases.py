@@ -7,6 +7,8 @@ written out: what none of them fits is no question of the domain.
 A wording is a text in small letters with {0}, {1}, ... for objects, ``(a|b)`` for one of several
 texts, ``[a|b]`` for one of them or none, and ``<name>`` for what ``words`` has under the name.
 NAME stands for the name of an object, or for the part of it that ``object`` puts into the name.
+``presence`` has, by type of object, facts of which one holds wherever the object is in view, such
+as ``incolumn {0},c1``: of a thing that is not there an opposite is not true either.
 "Is ...", "does ..." and "can you tell me whether ..." need no wording of their own where a wording
 begins with ``is {0}``.
 """
@@ -16,7 +18,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +26,7 @@ import pydantic
 
 from sightplan.domains.schema import Schema
 from sightplan.domains.wording import BY_NAME, check_names, read_record
-from sightplan.model import DomainError
+from sightplan.model import Atom, DomainError
 from sightplan.model.reading import Record
 
 FILE = 'paraphrases.yaml'
@@ -57,6 +59,7 @@ class _Meanings(Record):
 class _File(Record):
     words: dict[str, str] = pydantic.Field(default={})
     objects: Annotated[dict[str, _Names], BY_NAME]
+    presence: Annotated[dict[str, tuple[str, ...]], BY_NAME] = pydantic.Field(default={})
     predicates: Annotated[dict[str, _Meanings], BY_NAME]
 
 
@@ -68,10 +71,14 @@ class Meaning:
         text: the question as the domain words it.
         opposite: whether the text asks for the opposite, so that its answer is the other one: "is
             there something on the red block?" asks whether the red block is not clear.
+        presence: of an opposite, by each thing that it takes to be there (``the red block``):
+            questions of the domain, of which one is answered with yes if the thing is there. Of
+            things that are not there, "no" to the domain's question does not mean "yes" to this.
     """
 
     text: str
     opposite: bool = False
+    presence: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), compare=False)
 
 
 class Paraphrases:
@@ -94,7 +101,12 @@ class Paraphrases:
         self._file = read_record(_File, self._path) if self._path.is_file() else None
         if self._file is not None:
             check_names(self._path, 'predicates', self._file.predicates, schema.predicates)
-            check_names(self._path, 'objects', self._file.objects, ('object', *schema.types))
+            for kind, facts in self._file.presence.items():
+                check_names(self._path, f'presence.{kind}',
+                            (fact.partition(' ')[0] for fact in facts), schema.predicates)
+            for field_name, names in (('objects', self._file.objects),
+                                      ('presence', self._file.presence)):
+                check_names(self._path, field_name, names, ('object', *schema.types))
 
     @property
     def known(self) -> bool:
@@ -112,8 +124,32 @@ class Paraphrases:
                         words := self._objects(predicate, found.groupdict())):
                     return Meaning(self._templates[predicate].format(
                         *words.values(), **{f'name{at}': name for at, name in enumerate(words)}),
-                        opposite)
+                        opposite, self._presence(predicate, words) if opposite else ())
         return None
+
+    def _presence(self, predicate: str, words: Mapping[str, str],
+                  ) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Return the questions that tell whether objects are there, by what they are called.
+
+        Args:
+            predicate: whose objects they are.
+            words: what each is called, by name, in order.
+        """
+        assert self._file is not None
+        found = []
+        for (name, called), kind in zip(words.items(), self._schema.predicates[predicate].types,
+                                        strict=True):
+            atoms = [Atom.parse(fact.format(name)) for fact in self._file.presence.get(kind, ())]
+            if atoms:
+                found.append((f'the {called}', tuple(map(self._question, atoms))))
+        return tuple(found)
+
+    def _question(self, atom: Atom) -> str:
+        """The domain's question about an atom."""
+        kinds = self._schema.predicates[atom.predicate].types
+        return self._templates[atom.predicate].format(
+            *map(self._object_text, atom.args, kinds),
+            **{f'name{at}': name for at, name in enumerate(atom.args)})
 
     def _objects(self, predicate: str, found: Mapping[str, str | None]) -> dict[str, str]:
         """Names of a predicate's objects, and what they are called; empty if two are the same."""

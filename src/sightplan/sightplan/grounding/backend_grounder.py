@@ -146,7 +146,9 @@ class BackendGrounder(Wrapper):
         """Return the answers to questions about one image; raises as ``ground`` does."""
         if not questions:
             return []
-        self._check_questions(questions)
+        refused = [why_unable(self, question) for question in questions]
+        if any(refused):
+            raise self._refusal(observation, questions, refused, deadline, prompt)
         if prompt.reading and can_ask(self.inner, Generate):
             return self._read_scene(observation, questions, deadline.timeout_s, prompt)
         meant = [meaning_of(self, question) for question in questions]
@@ -155,10 +157,75 @@ class BackendGrounder(Wrapper):
         try:
             replies = ask_all(self.inner, yes_no_queries(observation, asked, prompt), deadline)
         except SightplanError as error:
-            error.partial = [None if reply is None else self._read(cast(Answer, reply), one)
-                             for reply, one in zip(error.partial, meant, strict=False)]
+            try:
+                error.partial = self._answered(
+                    observation, cast(list[Answer | None], error.partial), meant, deadline, prompt)
+            except SightplanError as second:
+                error.partial = second.partial
             raise
-        return [self._read(reply, one) for reply, one in zip(replies, meant, strict=True)]
+        return cast(list[Answer], self._answered(observation, replies, meant, deadline, prompt))
+
+    def _refusal(self, observation: Observation, questions: Sequence[Question],
+                 refused: Sequence[str], deadline: Deadline, prompt: GroundingPrompt,
+                 ) -> SightplanError:
+        """Return the error of a request with questions that a model would answer at random.
+
+        Args:
+            observation: the image.
+            questions: about it.
+            refused: why each cannot be asked; '' where it can. With ``deadline.keep_going`` these
+                are asked, and the error has their answers.
+            deadline: of the request.
+            prompt: the words around the questions.
+        """
+        failure: SightplanError = InputError(next(filter(None, refused)))
+        able = [question for question, why in zip(questions, refused, strict=True) if not why]
+        if not (deadline.keep_going and able):
+            return failure
+        try:
+            answers: Sequence[Reply | None] = self._answers(observation, able, deadline, prompt)
+        except SightplanError as error:
+            failure, answers = error, error.partial or [None] * len(able)
+        failure.partial = in_places(answers, refused)
+        return failure
+
+    def _answered(self, observation: Observation, replies: Sequence[Answer | None],
+                  meant: Sequence[Meaning | None], deadline: Deadline, prompt: GroundingPrompt,
+                  ) -> list[Answer | None]:
+        """Return the answers that replies give; None where there is no reply.
+
+        An opposite whose thing is not there cannot be told: the model says that a block that is
+        nowhere is not clear, which does not mean that something is on it.
+
+        Raises:
+            SightplanError: the model could not say whether a thing is there; ``partial`` has the
+                other answers.
+        """
+        failure: SightplanError | None = None
+        found = [None if reply is None else self._read(reply, one)
+                 for reply, one in zip(replies, meant, strict=False)]
+        for at, (reply, one) in enumerate(zip(found, meant, strict=False)):
+            if reply is None or one is None or reply.verdict is not Verdict.YES:
+                continue
+            try:
+                missing = [thing for thing, texts in one.presence
+                           if not self._is_there(observation, texts, deadline, prompt)]
+            except SightplanError as error:
+                failure, found[at] = failure or error, None
+                continue
+            if missing:
+                found[at] = Answer.cannot_tell(f'{missing[0]} is not there')
+        if failure is not None:
+            failure.partial = found
+            raise failure
+        return found
+
+    def _is_there(self, observation: Observation, texts: Sequence[str], deadline: Deadline,
+                  prompt: GroundingPrompt) -> bool:
+        """Whether the model answers one of the questions about where a thing is with yes."""
+        asked = [Question.of_words(text) for text in texts]
+        return any(self._read(reply).verdict is Verdict.YES for reply in ask_all(
+            self.inner, yes_no_queries(observation, asked, prompt), deadline))
 
     def _read(self, reply: Answer, meaning: Meaning | None = None) -> Answer:
         """The answer as this grounder's parser reads it.
@@ -174,12 +241,6 @@ class BackendGrounder(Wrapper):
         if not rates_answer(reply.text, verdict):
             return Answer(reply.text, cut_at=reply.cut_at, verdict=verdict, reason=reason)
         return dataclasses.replace(reply, verdict=verdict, reason=reason)
-
-    def _check_questions(self, questions: Sequence[Question]) -> None:
-        """Refuse what a model that was made for one domain's questions would answer at random."""
-        for question in questions:
-            if why := why_unable(self, question):
-                raise InputError(why)
 
     def tell_apart(self, observation: Observation, looks: int = 1,
                    timeout_s: float | None = None, instruction: str = '',
@@ -249,6 +310,17 @@ class BackendGrounder(Wrapper):
         cut_at = prompt.max_tokens if reply.truncated else 0
         return [Answer(reply.text, cut_at=cut_at, verdict=_VERDICTS[said.get(question.atom)])
                 for question in questions]
+
+
+def in_places(replies: Sequence[Reply | None], refused: Sequence[str]) -> list[Reply | None]:
+    """Return replies to the questions that were asked in the places of all questions.
+
+    Args:
+        replies: to the questions that were not refused, in order; those at the end may be missing.
+        refused: why each question was refused; '' where it was not.
+    """
+    left = iter(replies)
+    return [None if why else next(left, None) for why in refused]
 
 
 def why_unable(model: Model, question: Question) -> str:
