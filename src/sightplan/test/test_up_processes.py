@@ -253,7 +253,7 @@ def test_a_deaf_node_is_restarted_and_the_graph_goes_on(hearing) -> None:
     time.sleep(1.5)
     assert run.process.poll() is None and run.text.count('] I am') == 3, run.text
     run.process.send_signal(signal.SIGINT)
-    assert run.wait() == 1
+    assert run.wait() == 0, 'a graph without a run ends so'
 
 
 def test_a_node_that_stays_deaf_ends_the_graph(hearing) -> None:
@@ -277,7 +277,7 @@ def test_a_node_that_hears_nobody_is_restarted_if_others_are_heard_beside_it(hea
     run.until('[first] I am', 2)
     assert 'first does not hear last, for' in run.text
     run.process.send_signal(signal.SIGINT)
-    assert run.wait() == 1
+    assert run.wait() == 0, 'a graph without a run ends so'
 
 
 @pytest.mark.parametrize('heard', [{'hears': {}}, {'hears': {'console': []}}, {'hears': 3}, {}, 3])
@@ -295,7 +295,7 @@ def test_a_node_that_hears_nobody_waits_where_nobody_is(hearing, prefix: Path, h
         assert run.text.count('cannot be found out') == 1
     assert run.process.poll() is None and run.text.count('] I am') == 1, run.text
     run.process.send_signal(signal.SIGINT)
-    assert run.wait() == 1
+    assert run.wait() == 0, 'a graph without a run ends so'
 
 
 def test_what_a_node_started_is_ended_too(up) -> None:

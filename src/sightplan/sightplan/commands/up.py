@@ -66,8 +66,8 @@ def add_parser(subparsers: Any) -> None:
         'Start all nodes of a graph, each as a process, and stop them all when one ends, or on '
         'Ctrl-C. The same graphs work with "ros2 launch sightplan_bringup NAME.launch.py".',
         settings=UpArguments, examples=_EXAMPLES,
-        exits='0 done; 1 a node failed, or its run did (an episode or sample ended in an error, '
-        'as of "sightplan run"); 2 bad usage')
+        exits='0 done, or a graph without a run was stopped; 1 a node failed, or the run was '
+        'broken off or had an episode or sample that ended in an error; 2 bad usage')
 
 
 def up(arguments: UpArguments) -> Result:

@@ -502,7 +502,7 @@ class _Run:
             if self._stop_signal:
                 self.reason = f'stopped by {signal.Signals(self._stop_signal).name}'
                 self._say(f'{self.reason}; stopping the nodes')
-                return FAILED
+                return FAILED if any(spec.ends_graph for spec in self._graph.nodes) else DONE
             for index, process in enumerate(self._processes):
                 if process.alive():
                     continue
