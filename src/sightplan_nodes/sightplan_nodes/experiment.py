@@ -272,7 +272,8 @@ class ExperimentNode(Node):
             self._say(str(error))
             code = 2
         except SightplanError as error:
-            self._say(f'{type(error).__name__}: {error}')
+            if not self._stop.is_set():  # else whoever ends this node says why
+                self._say(f'{type(error).__name__}: {error}')
         except Exception as error:
             self.get_logger().fatal(f'unexpected {error_text(error)}')
         self.exit_code = code

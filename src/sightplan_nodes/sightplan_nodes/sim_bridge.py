@@ -301,8 +301,9 @@ class SimBridge(WorldNode):
         self.create_timer(1.0 / self._settings.clock_hz, self._tick)
         self.create_timer(1.0 / self._camera.rate_hz, self._repeat)
         if self._settings.domain:
-            self.worker.submit(self._prepare)
-            if self._settings.problem:
+            if not self._settings.problem:  # which else makes the world, and says why it cannot
+                self.worker.submit(self._prepare)
+            else:
                 request = _request(load_domain(self._settings.domain), self._settings.problem)
                 self._first = self.create_timer(0.0, partial(self._set_up_first, request))
         elif self._settings.problem:

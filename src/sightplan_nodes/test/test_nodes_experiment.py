@@ -272,6 +272,23 @@ def test_committed_episodes_are_skipped(made: Callable) -> None:
     assert [goal.problem for goal in others.goals] == ['problem_00', 'problem_08']
 
 
+@pytest.mark.parametrize('closed', [True, False])
+def test_a_node_that_is_closed_does_not_blame_those_it_cannot_ask_any_more(
+        made: Callable, monkeypatch, capsys, closed: bool) -> None:
+    def walk(*arguments: object) -> None:
+        raise InfrastructureError('agent cannot be asked any more')
+    others = Others()
+    with made(others) as (node, _):
+        ended(node)
+        capsys.readouterr()
+        monkeypatch.setattr(node, 'walk', walk)
+        if closed:
+            node._stop.set()
+        node._autostart()
+        assert node.exit_code == 1
+        assert ('cannot be asked' in capsys.readouterr().err) is not closed
+
+
 def test_an_error_of_one_episode_does_not_stop_the_others_but_is_exit_code_1(
         made: Callable, capsys) -> None:
     """As ``sightplan run`` ends with 1, since an episode is not scored."""

@@ -515,6 +515,13 @@ def test_what_an_arm_cannot_begin_with_ends_the_node(settings: dict, capfd) -> N
     assert 'cannot be made' in ''.join(capfd.readouterr())
 
 
+def test_a_world_that_cannot_show_its_first_problem_says_so_once(capfd) -> None:
+    assert code_of(execution='arm', domain='blocksworld', problem='simple/problem_00',
+                   skill_options='sped=0.1') == 2
+    said = [line for line in ''.join(capfd.readouterr()).splitlines() if 'sped' in line]
+    assert len(said) == 1 and 'problem_00' in said[0], said
+
+
 class GoalWorld(ScriptedWorld):
     """One that can show its goal."""
 
