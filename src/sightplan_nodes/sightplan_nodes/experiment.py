@@ -272,7 +272,7 @@ class ExperimentNode(Node):
             self._say(str(error))
             code = 2
         except SightplanError as error:
-            if not self._stop.is_set():  # else whoever ends this node says why
+            if not self._stop.is_set() and self.context.ok():  # else who ends it says why
                 self._say(f'{type(error).__name__}: {error}')
         except Exception as error:
             self.get_logger().fatal(f'unexpected {error_text(error)}')

@@ -272,9 +272,9 @@ def test_committed_episodes_are_skipped(made: Callable) -> None:
     assert [goal.problem for goal in others.goals] == ['problem_00', 'problem_08']
 
 
-@pytest.mark.parametrize('closed', [True, False])
+@pytest.mark.parametrize('closed', ['node', 'ROS', ''])
 def test_a_node_that_is_closed_does_not_blame_those_it_cannot_ask_any_more(
-        made: Callable, monkeypatch, capsys, closed: bool) -> None:
+        made: Callable, monkeypatch, capsys, closed: str) -> None:
     def walk(*arguments: object) -> None:
         raise InfrastructureError('agent cannot be asked any more')
     others = Others()
@@ -282,11 +282,14 @@ def test_a_node_that_is_closed_does_not_blame_those_it_cannot_ask_any_more(
         ended(node)
         capsys.readouterr()
         monkeypatch.setattr(node, 'walk', walk)
-        if closed:
+        if closed == 'node':
             node._stop.set()
+        if closed == 'ROS':
+            monkeypatch.setattr(node.context, 'ok', lambda: False)
         node._autostart()
         assert node.exit_code == 1
-        assert ('cannot be asked' in capsys.readouterr().err) is not closed
+        assert ('cannot be asked' in capsys.readouterr().err) is not bool(closed)
+        monkeypatch.undo()
 
 
 def test_an_error_of_one_episode_does_not_stop_the_others_but_is_exit_code_1(
