@@ -261,6 +261,8 @@ def _others(colour: str) -> list[str]:
 
 def _ratio(found: Found) -> float:
     """Likelihood ratio of what the model told about the existence of a thing in each colour."""
+    if found.whereabouts is Whereabouts.CANNOT_TELL:
+        return 1.0  # nothing was told
     prior = _CONTRAST.prior_present
     present = min(max(found.present or 0.0, 0.001), 0.999)
     return present / (1 - present) * (1 - prior) / prior

@@ -13,7 +13,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +58,14 @@ _USUAL = PointerSettings()
 class Found:
     """Result of looking for a target in a picture.
 
+    Where it cannot be told whether the target is there, no number stands for an answer: there is
+    no ``probability``, also of the regions, which are guesses, and ``sure`` is False.
+
     Attributes:
         target: what was looked for.
         regions: in unit coordinates, the best first; none: ``missing`` says why.
         probability: that the target exists and is at the first region; without any, that the
-            target is not there; None where nobody offers one.
+            target is not there; None where nobody offers one, or it cannot be told.
         sure: whether the probability is at least what was to be accepted, a check confirmed that
             the target is there, and the model knows every word of it.
         unread: why what the model said cannot be used, or that it failed on this target while it
@@ -75,7 +78,7 @@ class Found:
         doubt: why it is not sure, in words; '' if it is, or if ``unread``.
         unknown: words of the target that the model does not know.
         present: probability that the target is in the picture, wherever; None where nobody
-            offers one.
+            offers one, and where what the model said is no evidence on it.
     """
 
     target: Target
@@ -90,6 +93,17 @@ class Found:
     doubt: str = ''
     unknown: tuple[str, ...] = ()
     present: float | None = None
+
+    def __post_init__(self) -> None:
+        """Drop the numbers of an answer where there is none."""
+        if self.whereabouts is not Whereabouts.CANNOT_TELL:
+            return
+        guesses = tuple(replace(region, probability=None) for region in self.regions)
+        object.__setattr__(self, 'regions', guesses)
+        object.__setattr__(self, 'probability', None)
+        object.__setattr__(self, 'sure', False)
+        if self.unread or self.unknown:
+            object.__setattr__(self, 'present', None)
 
     @property
     def whereabouts(self) -> Whereabouts:

@@ -198,6 +198,11 @@ def test_nothing_is_sure_that_no_check_confirmed_or_whose_words_are_unknown(
     assert not thing['sure'] and doubt in thing['doubt']
     assert thing['answer'] == ('cannot tell' if 'know' in doubt else 'here')
     assert (doubt in thing['reason']) is ('know' in doubt)
+    # Issue 47: a unicorn was present with .9, and at its place with .882.
+    assert thing['regions']
+    for number in (thing['probability'], thing['present'], thing['regions'][0].get('probability')):
+        assert number is None or 'know' not in doubt
+    assert thing['probability'] is not None or 'know' in doubt
     assert doubt in ' '.join(shown.err.split())
     assert mug['sure'] and mug['doubt'] == ''
 

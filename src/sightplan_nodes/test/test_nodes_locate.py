@@ -180,6 +180,15 @@ def test_places_of_all_targets_in_order(made: Callable) -> None:
     assert messages.usage_from_msg(reply.usage) == Usage(4, 200, 20, 1.0)
 
 
+def test_a_guess_about_unknown_words_has_no_number_that_looks_like_an_answer() -> None:
+    """Issue 47: who thresholds the probability would have reached for a unicorn."""
+    unicorn = Found(Target('a unicorn'), (replace(MUG, probability=0.882),), 0.882,
+                    True, unknown=('unicorn',), present=0.9)
+    located, = query_messages.fill_found(Locate.Response(), [unicorn]).found
+    assert located.whereabouts == msg.Located.CANNOT_TELL and not located.sure
+    assert np.isnan([located.probability, located.present, located.regions[0].probability]).all()
+
+
 def test_what_is_asked_for_reaches_the_backend(made: Callable) -> None:
     with made() as client:
         assert client.locate('the mug', kind=Form.TRACE, start=(0.1, 0.9)).error_code == 0
