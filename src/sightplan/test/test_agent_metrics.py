@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from doubles import MemoryWorld, ScriptedPlanner, SearchPlanner, TruthGrounder, spec_of, two_blocks
 from sightplan.agent import make_policy, run_episode
+from sightplan.console import results_table
 from sightplan.metrics import (
     EpisodeScorer,
     belief_reliability,
@@ -46,6 +47,7 @@ from sightplan.model import (
 )
 from sightplan.queries import answered
 from sightplan.runs import load_suite
+from sightplan.runs.summary import summarise
 
 YES, NO, UNPARSED = Verdict.YES, Verdict.NO, Verdict.UNPARSED
 
@@ -301,6 +303,16 @@ def action_accuracy(line):
     measure = next(one for one in suite.measures('episodes') if one.name == 'action_accuracy')
     assert aggregate([own], measure).value == found
     return found
+
+
+def test_the_table_says_over_which_answers_the_accuracy_is(by_hand):
+    """Before: "predicate accuracy 1" beside 16 questions, 2 of which were answered wrongly."""
+    summary = {**summarise([by_hand], None), 'planned': 1, 'repeated_lines': [],
+               'problems_skipped': []}
+    summary['measures']['predicate_accuracy'] = {'value': 0.875, 'interval95': None}
+    table = dict(results_table.rows(summary))
+    assert table['predicate accuracy'] == (
+        '0.875\nover 8 answers to enumerations of the state; 0.8 over all 20')
 
 
 def test_by_hand_summary(by_hand):

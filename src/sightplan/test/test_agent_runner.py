@@ -520,6 +520,7 @@ def test_without_json_the_table_is_printed(command, capsys):
     assert command() == 0
     out, _ = capsys.readouterr()
     assert 'predicate accuracy' in out and '3 of 3' in out
+    assert 'answers to enumerations of the state' in ' '.join(out.split())
 
 
 def test_options_reach_the_settings():

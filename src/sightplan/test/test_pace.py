@@ -24,6 +24,14 @@ def test_the_rest_takes_as_long_as_what_was_done():
     assert pace.time_left(3, -1) == '0:00:00'
 
 
+def test_a_stage_of_nothing_is_not_announced(capsys):
+    """Before, a report without pages ended with an unexplained "pages: 0"."""
+    with EpisodeBar() as bar:
+        bar.stage('tables', 0, 2)
+        bar.stage('pages', 0, 0)
+    assert capsys.readouterr().err == 'tables: 2\n'
+
+
 @pytest.mark.parametrize('there', [True, False])
 def test_a_bar_on_a_terminal_where_rich_is_installed_and_else_lines(monkeypatch, capsys, there):
     monkeypatch.setattr(sys.stderr, 'isatty', lambda: True, raising=False)

@@ -42,6 +42,8 @@ _ALIKE = 0.1
 _WARN_FOCAL = 0.035
 """Largest standard deviation of a focal length at which an error of 20 % would be noticed."""
 _LEAST_BLOCK_PX = 25.0
+_FINGER_ROOM_M = 0.005
+"""Least room between a block and each open finger."""
 
 _EXAMPLES = """\
 examples:
@@ -298,6 +300,7 @@ def check(arguments: CheckArguments) -> Result:
         note('urdf', 'ok', f'{robot.urdf}: {len(robot.arm.joints)} joints from '
              f'{robot.base_frame} to {robot.tip_frame}')
         _check_stops(robot, note)
+        _check_sizes(robot, note)
         kinematics = Kinematics(robot)
         result['bodies'] = _check_bodies(robot, kinematics, note)
         result['reach'] = _check_reach(robot, kinematics, note)
@@ -387,6 +390,19 @@ def _check_stops(robot: RobotConfig, note: _Note) -> None:
          f'stop coming the arm stands (braking: {1e3 * braking_s:.0f} ms)'
          + (f'; more than {1e3 * _STANDS_S:.0f} ms: lower safety.{field} ({slowest:g} s), if the '
             'network and the drivers allow' if late else ''))
+
+
+def _check_sizes(robot: RobotConfig, note: _Note) -> None:
+    """Note fingers that open too little for a block, and a box that reaches below the table."""
+    side, opening = robot.table.block_m, robot.gripper.open_m
+    if opening < side + 2 * _FINGER_ROOM_M:
+        note('gripper', 'FAIL', f'gripper.open_m: the fingers open {1e3 * opening:g} mm, but a '
+             f'block of {1e3 * side:g} mm (table.block_m) needs {1e3 * _FINGER_ROOM_M:g} mm of '
+             'room on each side: correct the number that is wrong, or use smaller blocks')
+    bottom = float(robot.safety.box_min_m[2])
+    if bottom < 0.0:
+        note('box', 'FAIL', f'safety.box_min_m: its z of {bottom:g} lets the hand '
+             f"{-1e3 * bottom:g} mm below the table's top (z = 0): set it above, as in 0.012")
 
 
 def _check_bodies(robot: RobotConfig, kinematics: Kinematics, note: _Note) -> dict[str, Any]:
@@ -608,7 +624,7 @@ def calibrate(arguments: CalibrateArguments) -> Result:
     left_out = [names[i] for i in np.flatnonzero(~found.used)]
     used = int(found.used.sum())
     most = float(found.residuals_px[found.used].max())
-    print(f'{used} of {len(names)} points used; reprojection error '
+    print(f'{used} of {_some(len(names), "point")} used; reprojection error '
           f'{found.reprojection_px:.2f} pixels, the largest {most:.2f}')
     for name in left_out:
         print(f'left out, contradicts the rest: {name}')

@@ -569,6 +569,11 @@ def load_robot(name_or_path: str) -> RobotConfig:
                              '.venv/bin/sightplan, or source install/setup.bash; or give the path '
                              'of a YAML file')
         if name_or_path not in files:
+            beside = [f'{path}{end}' for end in ('.yaml', '.yml')
+                      if Path(f'{path}{end}').is_file()]
+            if beside:
+                raise InputError(f'robot {name_or_path!r} is unknown; there is a file '
+                                 f'{beside[0]}: give {name_or_path}{Path(beside[0]).suffix}')
             raise InputError(f'robot {name_or_path!r} is unknown; choose one of '
                              f'{", ".join(files)}, or give the path of a YAML file'
                              f'{did_you_mean(name_or_path, tuple(files))}')

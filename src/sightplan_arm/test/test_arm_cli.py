@@ -209,6 +209,27 @@ def test_what_is_wrong_with_a_robot_is_said(files, capsys, pattern, new, what, w
     assert words in failed[what]
 
 
+@pytest.mark.parametrize(('pattern', 'new', 'what', 'words'), [
+    ('open_m: 0.08 ', 'open_m: 0.04 ', 'gripper', 'the fingers open 40 mm, but a block of 50 mm'),
+    (r'box_min_m: \[-0.75, -0.60, 0.012\]', 'box_min_m: [-0.75, -0.60, -0.05]', 'box',
+     "50 mm below the table's top")])
+def test_fingers_and_boxes_that_do_not_fit_are_found(files, capsys, pattern, new, what, words):
+    """Before: "can be used"."""
+    robot, _ = files
+    change(robot, 'max_columns: 5', 'max_columns: 1')
+    change(robot, pattern, new)
+    code, found, _ = result(capsys, 'check', robot, '--no-motions')
+    failed = {row['what']: row['text'] for row in found['checks'] if row['state'] == 'FAIL'}
+    assert code == 1 and words in failed[what]
+
+
+def test_a_file_named_without_its_ending_is_hinted_at(files, capsys, monkeypatch):
+    robot, _ = files
+    monkeypatch.chdir(robot.parent)
+    code, found, _ = result(capsys, 'check', 'mine', '--no-motions')
+    assert code == 1 and found['checks'][0]['text'].endswith('mine.yaml: give mine.yaml')
+
+
 def test_motions_outside_the_box_are_found(files, capsys):
     robot, _ = files
     change(robot, 'max_columns: 5', 'max_columns: 2')

@@ -85,7 +85,7 @@ def do(arguments: DoArguments) -> Result:
         raise_error(result, 'agent')
     reached = result.stop_reason in _REACHED
     ending = 'cancelled' if cancelled else 'done' if reached else 'not done'
-    print(f'{ending} after {result.steps} actions: '
+    print(f'{ending} after {result.steps} action{"" if result.steps == 1 else "s"}: '
           f'{result.message or result.error_msg or result.stop_reason} ({result.seconds:.1f} s)')
     return {'stop_reason': result.stop_reason, 'message': result.message,
             'steps': int(result.steps), 'seconds': float(result.seconds)}, (

@@ -389,7 +389,7 @@ def _plan(status: str, length: int | None, took: float | None, cached: bool | No
           plan: str = '', message: str = '') -> Block:
     solved = status == 'solved'
     title = (f'no plan: {words(status)}' if not solved else
-             'plan' if length is None else f'plan of {length} actions')
+             'plan' if length is None else f'plan of {length} action{"" if length == 1 else "s"}')
     facts = tuple(filter(None, ('from the cache' if cached else '', message)))
     return Block('plan', title, took, texts=(('plan', plan),) if plan else (), facts=facts,
                  good=None if solved else False)
@@ -510,7 +510,7 @@ def result_text(line: Mapping[str, Any]) -> str:
     if not measures.scored(line):
         return f'not scored: {line["error"] or words(line["stop"])}'
     if measures.solved(line):
-        return f'solved in {line["executed"]} actions'
+        return f'solved in {line["executed"]} action{"" if line["executed"] == 1 else "s"}'
     if line['failure']:
         return f'failed: {words(line["failure"]["cause"])}'
     return f'not solved ({words(line["stop"])})'

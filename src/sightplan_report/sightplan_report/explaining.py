@@ -27,6 +27,7 @@ from sightplan.model import (
     PlanningStatus,
     Proposed,
     SightplanError,
+    StopReason,
 )
 from sightplan.model.timeline import Moment, Step, problem_known
 from sightplan.records.behaviour_tree import NodeChange
@@ -94,7 +95,11 @@ def explain(episode: RecordedEpisode, line: Mapping[str, Any], *, title: str = '
 
 
 def _plan_in_words(length: int | None) -> str:
-    return 'a plan' if length is None else f'a plan of {length} actions'
+    return 'a plan' if length is None else f'a plan of {_actions(length)}'
+
+
+def _actions(count: int) -> str:
+    return f'{count} action{"" if count == 1 else "s"}'
 
 
 def explain_line(line: Mapping[str, Any], notes: Sequence[str] = ()) -> Explanation:
@@ -119,6 +124,9 @@ def explain_line(line: Mapping[str, Any], notes: Sequence[str] = ()) -> Explanat
         ' '.join(filter(None, (line['domain'], line['split'], line['problem']))), '', (), '',
         line['stop'], stopped(line['stop'], line['message'], line.get('max_actions')),
         line.get('max_actions'), (*steps, end), _truth_of_line(line), tuple(notes) or (NO_BAG,))
+
+
+_GOAL_HELD = (StopReason.PLAN_DONE, StopReason.GOAL_REACHED)
 
 
 class _Reader:
@@ -339,6 +347,32 @@ class _Reader:
         return tuple(facts for chance, facts in chances[:_MOST_OBSTACLES]
                      if chance >= _LEAST_CHANGE)
 
+    def _why_ended(self, plans: Sequence[Planned]) -> str:
+        """Say what was left of the last plan when the episode ended.
+
+        Args:
+            plans: since the last action, all of them solved.
+        """
+        ended = self._timeline.end
+        plan = self._plans[-1] if self._plans else ()
+        left = plan if plans else self._left(plan)
+        were = 'was' if len(left) == 1 else 'were'
+        if ended is not None and ended.reason in _GOAL_HELD:
+            return 'the goal holds, as far as is known: ' + (
+                f'{_actions(len(left))} of the last plan {were} not needed' if left else
+                'nothing of the last plan was left')
+        if not left:
+            return 'nothing was planned after the last action'
+        return (f'{left[0]} was next, or under way, when the episode ended: '
+                f'{_actions(len(left))} of {len(plan)} of the last plan {were} left')
+
+    def _left(self, plan: tuple[Action, ...]) -> tuple[Action, ...]:
+        """What is left of a plan whose first actions were done last; nothing if they were not."""
+        for count in range(min(len(plan), len(self._done)), 0, -1):
+            if tuple(self._done[-count:]) == plan[:count]:
+                return plan[count:]
+        return ()
+
     def _matters(self, needed: Sequence[Literal], why: Why, action: Action | None,
                  ) -> dict[Atom, str]:
         """Purpose of atoms: the plan's actions, the action's precondition, or the goal."""
@@ -362,9 +396,7 @@ class _Reader:
         failed = [one.result for one in plans if one.result.status is not PlanningStatus.SOLVED]
         if action is None:
             text = ('the planner found no plan from what was believed'
-                    f'{because(failed[-1].message)}' if failed else
-                    'nothing was planned after the last action' if not plans else
-                    f'the last plan has {len(plans[-1].result.plan)} actions')
+                    f'{because(failed[-1].message)}' if failed else self._why_ended(plans))
             return Why(text, towards=towards)
         own = [one.result.plan for one in plans if one.result.status is PlanningStatus.SOLVED]
         firsts = [plan for plan in own if plan and plan[0] == action]
@@ -372,8 +404,8 @@ class _Reader:
                                      if plan and plan[0] != action))[:_MOST_ALTERNATIVES]
         if firsts:
             plan = firsts[-1]
-            return Why(f'it is the first of a plan of {len(plan)} action'
-                       f'{"s" if len(plan) != 1 else ""} that the planner found now',
+            return Why(f'it is the first of a plan of {_actions(len(plan))} that the planner '
+                       'found now',
                        tuple(map(str, plan)), 1, towards, others)
         again = self._done[-1:] == [action]
         earlier = self._plan_in_hand(action, self._done) or (

@@ -81,7 +81,8 @@ def stopped(reason: str, message: str, budget: int | None = None) -> str:
         return words(reason) + because(message)
     text = _STOPS[known]
     if known is StopReason.BUDGET:
-        return f'its budget of {budget} actions was used up' if budget else text
+        ending = '' if budget == 1 else 's'
+        return f'its budget of {budget} action{ending} was used up' if budget else text
     if known is StopReason.ERROR:
         cause = next((words for name, words in _HOLDS.items() if message.endswith(f'({name})')),
                      None) or next((words for name, words in _ERRORS.items()

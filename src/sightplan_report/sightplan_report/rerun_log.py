@@ -285,7 +285,8 @@ class RerunLog(EventHandler):
         self._at()
         result = event.result
         if result.status is PlanningStatus.SOLVED:
-            head = f'Plan of {len(result.plan)} actions' + (
+            ending = '' if len(result.plan) == 1 else 's'
+            head = f'Plan of {len(result.plan)} action{ending}' + (
                 ', kept' if result.cached else f', {result.seconds:.2f} s')
         else:
             head = f'No plan: {result.status.value}. {result.message}'

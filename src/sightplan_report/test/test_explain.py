@@ -82,6 +82,28 @@ def test_each_action_has_what_it_needs_its_plan_and_what_became_of_it():
     assert made.about.startswith('a vision-language model fills in the symbols')
 
 
+def test_the_end_says_what_was_left_of_the_last_plan():
+    """Before: "the last plan has 1 actions", or nothing, whatever was under way."""
+    made, episode = explained()
+    line = recorded()[0]
+    assert made.steps[-1].why.text == ('the goal holds, as far as is known: nothing of the last '
+                                       'plan was left')
+    done = [place for place, event in enumerate(episode.events) if isinstance(event, Stepped)]
+    ended = dataclasses.replace(episode.events[-1], reason=StopReason.CANCELLED)
+    for place, action, left in zip(done, ('moveblock(r, c2)', 'moveblock(g, c2)'), (
+            '2 actions of 2 of the last plan were left', '1 action of 2 of the last plan was left',
+            ), strict=True):
+        events = (*episode.events[:place], ended)
+        made = explain(dataclasses.replace(episode, events=events), line)
+        assert made.steps[-1].why.text == (
+            f'{action} was next, or under way, when the episode ended: {left}')
+    events = (*episode.events[:done[0]],
+              dataclasses.replace(ended, reason=StopReason.GOAL_REACHED))
+    made = explain(dataclasses.replace(episode, events=events), line)
+    assert made.steps[-1].why.text == ('the goal holds, as far as is known: 2 actions of the last '
+                                       'plan were not needed')
+
+
 def test_questions_tell_how_they_moved_the_belief_and_what_they_matter_for():
     made, _ = explained()
     rows = {row.atom: row for batch in made.steps[0].batches for row in batch.rows}

@@ -312,7 +312,8 @@ def show_problem(arguments: ShowArguments) -> Result:
     print(_side_by_side(views))
     print(f'\n{domain.goal_text(problem)}\n')
     if solved:
-        print(f'a shortest plan, {len(result.plan)} actions:')
+        actions = 'action' if len(result.plan) == 1 else 'actions'
+        print(f'a shortest plan, {len(result.plan)} {actions}:')
         for number, action in enumerate(result.plan, start=1):
             print(f'{number:3}  {action}')
     else:

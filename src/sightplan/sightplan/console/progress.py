@@ -93,7 +93,7 @@ class EpisodeBar:
         if what != self._what:
             self._what = what
             self.begin(what, total, done)
-            if self.plain:
+            if self.plain and total:
                 self.say(f'{what}: {total}')
         self.update(done)
         if self.plain and done and time.monotonic() - self._said >= _EVERY_S:
@@ -165,8 +165,9 @@ class ProgressBar(EpisodeBar):
             return
         verdict = ('solved' if _good(line) else 'not solved') if measures.scored(line) else (
             f'not scored ({line["error"] or "there is no ground truth"})')
+        actions = 'action' if line['steps'] == 1 else 'actions'
         self.say(f'[{self.done}/{self.total}] {line["id"]}: {verdict}, '
-                 f'{line["steps"]} actions, {line["stop"]}, {line["seconds"]:.1f} s, '
+                 f'{line["steps"]} {actions}, {line["stop"]}, {line["seconds"]:.1f} s, '
                  f'ETA {self.time_left}')
 
     def _say_why(self, line: Mapping[str, Any]) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 from sightplan.console.tables import table_lines, terminal_width
 
+_ACCURACY = 'predicate_accuracy'
+
 
 def show(summary: Mapping[str, Any]) -> None:
     """Print a run's scores as a table."""
@@ -31,7 +33,8 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         if success['success_rate'] is not None:
             low, high = success['interval95']
             lines.append((f'  {split}', f'{success["success_rate"]:.3f}, {low:.3f} to {high:.3f}'))
-    lines += [(name.replace('_', ' '), measure_text(found))
+    lines += [(name.replace('_', ' '), measure_text(found)
+               + (_over(summary) if name == _ACCURACY else ''))
               for name, found in summary['measures'].items()
               if name != 'solved' and found['value'] is not None]
     if episodes:
@@ -76,6 +79,20 @@ def measure_text(found: Mapping[str, Any]) -> str:
         low, high = found['interval95']
         text += f', 95 % interval {low:.4g} to {high:.4g}'
     return text
+
+
+def _over(summary: Mapping[str, Any]) -> str:
+    """Over which questions the predicate accuracy is, and that of all where it differs."""
+    if not summary['predicate_accuracy']:
+        return ''
+    enumerated, every = (sum(
+        counts['asked'] - counts['unparsed'] - counts['unknown']
+        for purpose, table in summary['predicates'].items() for counts in table.values()
+        if purpose in purposes) for purposes in (('enumeration',), tuple(summary['predicates'])))
+    text = f'\nover {enumerated} answers to enumerations of the state'
+    accuracy = summary['predicate_accuracy']
+    return text if every == enumerated or accuracy['all_questions'] is None else (
+        f'{text}; {accuracy["all_questions"]:.4g} over all {every}')
 
 
 def _episode_rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
