@@ -68,7 +68,7 @@ def test_an_action_is_remapped_in_all_its_parts() -> None:
 
 
 @pytest.mark.parametrize(('given', 'words'), [
-    ('namespace:=1st', 'not a namespace of ROS'), ('namespace:=a//b', 'not a namespace of ROS'),
+    ('namespace:=1st', 'begin with no digit'), ('namespace:=a//b', 'not a namespace of ROS'),
     ('namespace:=my robot', 'not a namespace of ROS'),
     ('remap:=a', 'write FROM:=TO'), ('remap:=a:=b c', 'write FROM:=TO'),
     ('remap:=a:=1', 'write FROM:=TO'), ('remap:=__ns:=/left', 'namespace:=NAME'),

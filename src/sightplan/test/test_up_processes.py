@@ -349,6 +349,9 @@ def test_options_may_stand_between_the_arguments(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit):
         cli.main(['up', 'experiment', '-s', 'split:=hard', 'seed:=1', '--ony'])
     assert 'unrecognized arguments: ' in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(['up', 'experiment', '--namespace', 'left'])
+    assert 'no dashes: namespace:=VALUE' in capsys.readouterr().err
     assert cli.main(['up', 'experiment', 'seed:=1', '--only', 'nobody', 'seed:=x']) == 2
     assert 'seed' in capsys.readouterr().err
 

@@ -525,7 +525,8 @@ class ActionCaller(_Caller):
                                 f'{accept_timeout_s:g} s; it hangs or has died')
         handle = sending.result()
         if not handle.accepted:
-            raise WorldError(f'{self.server} refused a goal of {self._name}: it is busy')
+            raise WorldError(f'{self.server} refused a goal of {self._name}: it is '
+                             'busy with another one; wait until that ends, or cancel it')
         result = run_in_executor(self._node, handle.get_result_async, accept_timeout_s)
         process.look()
         if not wait_for(result, timeout_s, lambda: cancelled() or process.ended()):

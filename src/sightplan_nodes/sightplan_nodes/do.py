@@ -23,13 +23,16 @@ examples:
   sightplan do "put the cup on the tray"  # after: sightplan up do domain:=tabletop execution:=arm
 
 Nothing is built or set up: the goal is reached from where things are, which is seen. Ctrl-C
-cancels, and an arm holds. The shell needs the ROS_DOMAIN_ID that "sightplan up" printed.
+cancels, and an arm holds. The shell needs the ROS_DOMAIN_ID that "sightplan up" printed. The graph
+"do" has no vlm_planner: methods that plan with a vision-language model (plan, ...) are not for it.
 """
 _REACHED = (StopReason.PLAN_DONE.value, StopReason.GOAL_REACHED.value)
 _LONGEST_S = 86_400.0
 _STAGES = {'waiting for the other nodes': 'waiting for the other nodes',
            'reset': 'making the world ready', 'started': 'looking and planning'}
 """Words that are printed at a stage of an episode, by the stage in the feedback."""
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that cancel: Ctrl-C, ``kill`` and ``timeout``, and the end of the shell's session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,19 +70,24 @@ def do(arguments: DoArguments) -> Result:
 
     from sightplan_nodes.do_client import connected
     from sightplan_nodes.failures import raise_error
+    if not (arguments.instruction.strip() or arguments.goal.strip() or arguments.problem):
+        raise InputError('say what is to be reached: --goal "(on r g)", --problem FILE, or, for a '
+                         'method that reads words, an instruction')
     goal = RunEpisode.Goal(
         as_it_stands=True, instruction=arguments.instruction, goal=arguments.goal,
         problem_pddl=_text(arguments.problem), domain=arguments.domain,
         objects=[one for one in arguments.objects.split(',') if one.strip()],
         method=arguments.method, max_actions=arguments.max_actions)
     asked_to_stop: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: asked_to_stop.append(number))
+    before = {one: signal.signal(one, lambda number, _: asked_to_stop.append(number))
+              for one in _ENDS}
     try:
         with connected(arguments.place) as node:
             result = node.do(goal, arguments.timeout, lambda: bool(asked_to_stop),
                              StageLines().take, _tell_step)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
     cancelled = bool(asked_to_stop) and result.error_code == CancelledError.code
     if not cancelled:
         raise_error(result, 'agent')

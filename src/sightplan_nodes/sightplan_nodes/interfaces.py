@@ -371,7 +371,8 @@ def grasp(world: str, graph: Graph) -> Interface:
 
 def do(graph: Graph) -> Interface:
     """The interface of ``sightplan do``."""
-    return _absolute(_NODE | _introduces(names.AGENT) | _all(Verb.CALL, names.RUN_EPISODE),
+    return _absolute(_NODE | _introduces(names.AGENT) | _all(Verb.CALL, names.RUN_EPISODE)
+                     | _all(Verb.SUBSCRIBE, names.AGENT_STEP, names.AGENT_EPISODE),
                      graph.beside(DO))
 
 

@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import DONE, Result, add_command, add_group, note
 from sightplan.graphs.graph import find_graph
+from sightplan.graphs.placing import REMAP
 from sightplan.model import InputError, config_files, is_ros_name
 
 if TYPE_CHECKING:  # what loads domains and robots is imported when it is needed
@@ -44,6 +45,10 @@ class PolicyArguments:
         'arguments of the graph', metavar='NAME:=VALUE', default=())
     only: tuple[str, ...] = option(
         (), 'only this node (repeat for more), and what people start beside it', metavar='NODE')
+    remap: tuple[str, ...] = option(
+        (), 'with which the graph is started (repeat for more)', names=('-r',),
+        metavar='[NODE:]FROM:=TO')
+    ros_args: bool = option(False, 'may stand before -r, as in ROS, and changes nothing')
     out: Path | None = option(
         None, 'where it is written (default: standard output)', metavar='FILE')
 
@@ -63,7 +68,8 @@ def policy(arguments: PolicyArguments) -> Result:
     """Write the policy of a graph."""
     from sightplan_nodes.interfaces import of_graph
     graph = find_graph(arguments.graph)
-    values = graph.values(arguments.arguments)
+    values = graph.values([*arguments.arguments,
+                           *(f'{REMAP}:={rule}' for rule in arguments.remap)])
     wanted = graph.only(arguments.only, values) if arguments.only else graph.chosen(values)
     interfaces = of_graph(wanted, values)
     text = policy_xml(interfaces)

@@ -15,6 +15,7 @@ from rclpy.node import Node
 
 from nodes_testing import eventually, parameters, spinning
 from sightplan import cli
+from sightplan.commands.up import note_unused_remaps
 from sightplan.graphs.graph import NodeSpec, find_graph
 from sightplan.graphs.up import ros_arguments
 from sightplan.model import InputError
@@ -210,6 +211,20 @@ def test_in_a_namespace_with_other_names_a_node_does_what_it_may(make: type[Node
             pass
 
 
+@pytest.mark.parametrize(('rule', 'words'), [
+    ('camera/image_raw:=/eye', ''), ('execute_skill:=act', ''), ('/clock:=/time', ''),
+    ('grounder:~/ground:=ask', ''), ('agent/run_episode:=goal', ''),
+    ('camera/image_rw:=/eye', "have camera/image_rw; did you mean 'camera/image_raw'?"),
+    ('grounder:~/grund:=ask', 'have ~/grund; did you mean'),
+    ('execute_skil:=act', "did you mean 'execute_skill'?")])
+def test_a_remapping_of_what_no_node_has_is_warned_of(capsys, rule: str, words: str) -> None:
+    for space in ((), ('namespace:=left',)):
+        graph = find_graph('do')
+        note_unused_remaps(graph, graph.values([f'remap:={rule}', *space]))
+        said = capsys.readouterr().err
+        assert words in said and bool(said) is bool(words)
+
+
 # Who may read ground truth.
 
 def enclaves(*arguments: str, graph: str = 'experiment') -> dict[str, Interface]:
@@ -313,6 +328,8 @@ def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert f'<enclave path="/{enclave}">' in text
     assert cli.main(['security', 'policy', 'do']) == 0
     assert '<enclave path="/do">' in capsys.readouterr().out
+    assert cli.main(['security', 'policy', 'do', '-r', 'camera/image_raw:=/eye']) == 0
+    assert '<topic>/eye</topic>' in capsys.readouterr().out
     topic = load_robot('panda').arm.trajectory_topic
     assert f'<topic>/hardware/{topic}</topic>' in text
 

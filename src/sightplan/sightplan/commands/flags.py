@@ -299,8 +299,11 @@ class CommandParser(argparse.ArgumentParser):
         """End with exit code 2, because of arguments that no command takes."""
         parser: argparse.ArgumentParser = getattr(found, 'command_parser', self)
         known = [name for action in parser._actions for name in action.option_strings]
+        named = [action.dest for action in parser._actions if action.metavar == 'NAME:=VALUE']
         hints = [did_you_mean(word.partition('=')[0], known) for word in left
                  if word.startswith('-')]
+        hints += [f'; arguments of a graph have no dashes: {word[2:].partition("=")[0]}:=VALUE'
+                  for word in left if named and word.startswith('--')]
         parser.error(f'unrecognized arguments: {" ".join(left)}{next(filter(None, hints), "")}')
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sightplan.commands.flags import argument, option
-from sightplan.commands.frame import DONE, Result, add_command, json_wanted
-from sightplan.graphs.graph import Graph, find_graph
+from sightplan.commands.frame import DONE, Result, add_command, json_wanted, note
+from sightplan.graphs.graph import Graph, Value, find_graph
 from sightplan.graphs.keep_alive import KeepAlive
-from sightplan.graphs.placing import REMAP
+from sightplan.graphs.placing import REMAP, read_remaps, words_on_unused
 from sightplan.graphs.up import run_graph
-from sightplan.model import config_files
+from sightplan.model import InputError, config_files
 from sightplan.runs.graph_check import (
     check_graph_arguments,
     hint_of,
@@ -87,6 +89,7 @@ def up(arguments: UpArguments) -> Result:
     wanted = graph.only(arguments.only, values) if arguments.only else graph.chosen(values)
     if not arguments.only:  # else arguments of nodes that run elsewhere are not known here
         check_graph_arguments(values)
+    note_unused_remaps(graph, given)
     with contextlib.ExitStack() as stack:
         layer = stack.enter_context(KeepAlive(
             graph.placed(values) if arguments.only else wanted)) if arguments.keep_alive else None
@@ -95,6 +98,27 @@ def up(arguments: UpArguments) -> Result:
     return {'graph': graph.name, 'exit_code': end.code, 'ended_by': end.ended_by,
             'reason': end.reason, 'ros_domain_id': end.ros_domain_id,
             'namespace': wanted.namespace}, end.code
+
+
+def note_unused_remaps(graph: Graph, values: Mapping[str, Value]) -> None:
+    """Warn of remappings of names that no node of a graph is known to have.
+
+    A node from elsewhere may have any names, so that this is no error.
+    """
+    remaps = read_remaps(str(values[REMAP]))
+    if not remaps:
+        return
+    try:
+        of_node = importlib.import_module('sightplan_nodes.interfaces').of_node
+    except ImportError:  # the nodes run elsewhere
+        return
+    placed = graph.placed({**values, REMAP: ''})
+    used = {}
+    for node in placed.nodes:
+        with contextlib.suppress(InputError):
+            used[node.full_name] = {name for _, name in of_node(node, values)}
+    for words in words_on_unused(remaps, placed.namespace, used):
+        note(f'warning: {words}')
 
 
 def _show_arguments(graph: Graph) -> None:

@@ -8,7 +8,7 @@ global (the log, ``/diagnostics``, ``/tf``) stays so; two topics that belong to 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from sightplan.model import InputError, did_you_mean
@@ -58,7 +58,8 @@ def read_namespace(text: str) -> str:
     name = text.strip().strip('/')
     if name and (not _SPACES.fullmatch(name) or '__' in name):
         raise InputError(f'{NAMESPACE}:={text} is not a namespace of ROS: write names of letters, '
-                         'digits and single _, with / between them, as in robot1')
+                         'digits and single _ that begin with no digit, with / between them, as '
+                         'in robot1')
     return name
 
 
@@ -81,6 +82,34 @@ def check_nodes(remaps: Iterable[Remap], nodes: Collection[str]) -> None:
         if remap.node and remap.node not in nodes:
             raise InputError(f'{REMAP}:={remap.node}:{remap.source}:={remap.target}: there is no '
                              f'node {remap.node!r}{did_you_mean(remap.node, sorted(nodes))}')
+
+
+def words_on_unused(remaps: Iterable[Remap], namespace: str,
+                    used: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+    """Return a sentence on each remapping of a name that no node is known to use.
+
+    Args:
+        remaps: as they were given.
+        namespace: of the graph, without slashes around it.
+        used: absolute names that each node uses without remappings, by its full name.
+    """
+    said = []
+    for remap in remaps:
+        source, relative = remap.within(namespace).source, f'/{joined(namespace)}/'
+        if source in GRAPH_TOPICS:
+            continue
+        there = {name: names for name, names in used.items()
+                 if remap.node in ('', name.rpartition('/')[2])}
+        if any((f'/{node}{source[1:]}' if source.startswith('~') else source) in names
+               for node, names in there.items()):
+            continue
+        near = {name.removeprefix(relative if namespace else '/')
+                for names in there.values() for name in names}
+        asked = remap.source.removeprefix('/')
+        rule = f'{remap.node}:{remap.source}' if remap.node else remap.source
+        said.append(f'{REMAP}:={rule}:={remap.target}: no node here is known to have '
+                    f'{remap.source}{did_you_mean(asked, sorted(near))}')
+    return tuple(said)
 
 
 def _read_remap(rule: str) -> Remap:

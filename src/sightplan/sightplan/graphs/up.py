@@ -162,8 +162,9 @@ def own_names(domain: int, names: Iterable[str]) -> Iterator[None]:
                     continue  # no abstract sockets here
                 raise BusyError(
                     f'another "sightplan up" on this machine has a node {name} in ROS domain '
-                    f'{domain}: end it, or give this graph a namespace (namespace:=NAME) or '
-                    f'another {_DOMAIN}') from error
+                    f'{domain}: end it, or give this graph a'
+                    f'{"nother" if "/" in name else ""} namespace (namespace:=NAME) or another '
+                    f'{_DOMAIN}') from error
         yield
 
 
