@@ -1,4 +1,7 @@
-"""Print what the agent believes, and what it plans, while an episode goes on.
+"""Print what the agent believes, and which plan it follows, while an episode goes on.
+
+The topic agent/plan has all replies of the planner, also to what a method only supposes. The plan
+that is followed is the newest one with the action that is then carried out (agent/step) in it.
 
 With a graph that has an agent (``sightplan up do``, ``sightplan up experiment method:=belief``):
 
@@ -11,7 +14,7 @@ import time
 import rclpy
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.utilities import remove_ros_args
-from sightplan_interfaces.msg import Belief, EpisodeEvent, PlanStamped
+from sightplan_interfaces.msg import Belief, EpisodeEvent, PlanStamped, Step
 
 LATCHED = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -23,16 +26,21 @@ def believed(message):
     print('in doubt:', ', '.join(doubtful) or 'nothing')
 
 
-def planned(message):
-    """Print the plan."""
-    print('plan:', ' '.join(f'{one.name}({", ".join(one.args)})' for one in message.actions))
+def follow(action, plans):
+    """Print the plan that an action belongs to, from that action on; forget the others."""
+    for plan in reversed(plans):
+        if action in plan:
+            rest = plan[plan.index(action):]
+            print('plan:', ' '.join(f'{one.name}({", ".join(one.args)})' for one in rest))
+            plans[:] = [rest[1:]]
+            return
 
 
 def main(episodes=0):
     """Print until so many episodes have ended; 0: until Ctrl-C."""
     rclpy.init()
     node = rclpy.create_node('follow_belief')
-    ended, heard_s = [], [0.0]
+    plans, ended, heard_s = [], [], [0.0]
 
     def listen(kind, topic, tell):
         def take(message):
@@ -40,7 +48,8 @@ def main(episodes=0):
             tell(message)
         node.create_subscription(kind, topic, take, LATCHED)
     listen(Belief, 'agent/belief', believed)
-    listen(PlanStamped, 'agent/plan', planned)
+    listen(PlanStamped, 'agent/plan', lambda one: plans.append(list(one.actions)))
+    listen(Step, 'agent/step', lambda one: follow(one.action, plans))
     listen(EpisodeEvent, 'agent/episode',
            lambda one: ended.append(one) if one.kind == one.ENDED else None)
     # What other topics have is heard out: it may come after the end.

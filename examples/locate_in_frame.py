@@ -64,7 +64,8 @@ def main(arguments):
     at = info.header.frame_id
     while at != frame:
         if at not in frames:
-            sys.exit(f'no way from {info.header.frame_id} to {frame}; frames: {", ".join(frames)}')
+            known = sorted({*frames, *(one.header.frame_id for one in frames.values())})
+            sys.exit(f'no way from {info.header.frame_id} to {frame}; frames: {", ".join(known)}')
         point, at = matrix(frames[at].transform) @ point, frames[at].header.frame_id
     print(f'{target}: x {point[0]:.3f}, y {point[1]:.3f}, z {point[2]:.3f} m in {frame}')
     return point[:3]

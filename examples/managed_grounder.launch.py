@@ -22,7 +22,9 @@ def generate_launch_description():
     grounder = LifecycleNode(
         package='sightplan_nodes', executable='grounder', name='grounder', namespace='eyes',
         output='screen', parameters=[{'autostart': False, 'domain': 'blocksworld',
-                                      'backend': LaunchConfiguration('backend')}])
+                                      'backend': LaunchConfiguration('backend')}],
+        remappings=[('camera/image_raw', '/camera/image_raw'),  # else those in its namespace
+                    ('camera/camera_info', '/camera/camera_info')])
 
     def change(transition):
         return EmitEvent(event=ChangeState(

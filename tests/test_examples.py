@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -94,3 +95,19 @@ def test_every_program_is_run_by_a_test():
     missing = [file.name for file in programs
                if not re.search(rf'\b{file.stem}\b', tests)]
     assert programs and missing == []
+
+
+def test_of_all_plans_the_one_that_is_followed_is_shown(capsys) -> None:
+    pytest.importorskip('rclpy')
+    from sightplan_interfaces.msg import SymbolicAction
+    follow = runpy.run_path(str(EXAMPLES / 'follow_belief.py'))['follow']
+    a, b, c = (SymbolicAction(name='moveblock', args=args.split())
+               for args in ('r c1', 'g c2', 'p c3'))
+    plans = [[a, b], [c, a], [a, b, c], [c]]
+    follow(a, plans)
+    follow(b, plans)
+    plans.append([c, b])
+    follow(c, plans)
+    assert capsys.readouterr().out.splitlines() == [
+        'plan: moveblock(r, c1) moveblock(g, c2) moveblock(p, c3)',
+        'plan: moveblock(g, c2) moveblock(p, c3)', 'plan: moveblock(p, c3) moveblock(g, c2)']

@@ -12,7 +12,7 @@ from sightplan.domains import InstantiatedModel, load_domain
 from sightplan.domains.blocksworld.generator import facts_of
 from sightplan.domains.problem_files import write
 from sightplan.domains.schema import read_schema
-from sightplan.model import Action, Atom, InputError, Literal, Problem
+from sightplan.model import Action, Atom, InputError, Literal, Problem, ProblemError
 
 pytestmark = pytest.mark.filterwarnings('ignore::DeprecationWarning:unified_planning')
 DOMAIN = load_domain('blocksworld')
@@ -228,3 +228,23 @@ def test_so_many_actions_that_nobody_can_list_them_are_refused() -> None:
         _ = model.atoms
     with pytest.raises(InputError, match='o99 is unknown'):
         model.check(Action.parse('drive(o0, o1, o2, o99)'))
+
+
+@pytest.mark.parametrize('text', ['on r,g', 'on(r, g)', 'On(R,g)'])
+def test_an_atom_is_read_in_both_ways_of_writing(text: str) -> None:
+    assert Atom.parse(text) == Atom('on', ('r', 'g'))
+    assert Atom.parse('done()') == Atom('done')
+
+
+def test_what_is_no_atom_is_refused_with_the_way_to_write_it() -> None:
+    with pytest.raises(ValueError, match='write an atom as in on g,b'):
+        Atom.parse('on(g, b')
+
+
+def test_a_problem_of_which_only_objects_and_goal_count_needs_no_initial_state() -> None:
+    domain = load_domain('blocksworld')
+    text = ('(define (problem p) (:domain blocksworld) (:objects g b - block) '
+            '(:goal (on g b)))')
+    assert domain.parse_problem(text, 'p', needs_init=False).init == frozenset()
+    with pytest.raises(ProblemError, match='":init" is missing'):
+        domain.parse_problem(text, 'p')

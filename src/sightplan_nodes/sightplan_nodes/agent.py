@@ -182,6 +182,10 @@ class AgentNode(Node):
             self._waiting = Waiting(self, names.RUN_EPISODE)
             if goal.as_it_stands:
                 complete(goal)
+            elif not goal.method:
+                raise InputError(
+                    'the goal names no method: set as_it_stands to reach it in the world as it '
+                    'stands, or name a method for a world that was built')
             check_truth(self._settings.world, goal.method, goal.stop_at_goal, goal.privileged)
             if (needs_truth(goal.method) or goal.stop_at_goal) and self._truth is None:
                 self._truth = RosTruth(self, self._settings.truth_timeout_s, self._cancelled)
@@ -339,7 +343,8 @@ def look_around(goal: RunEpisode.Goal, world: RosWorld, prompts: Path | None) ->
     if goal.objects:
         problem = domain.problem_of(goal.goal, read_objects(goal.objects))
     else:
-        problem = domain.parse_problem(goal.problem_pddl, goal.problem, 'problem_pddl')
+        problem = domain.parse_problem(goal.problem_pddl, goal.problem, 'problem_pddl',
+                                       needs_init=False)
         if goal.goal:
             wanted = domain.problem_of(goal.goal, problem.objects)
             problem = replace(problem, goal=wanted.goal)

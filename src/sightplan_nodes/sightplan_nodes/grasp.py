@@ -29,6 +29,7 @@ from sightplan.model import (
     Region,
     SightplanError,
     Target,
+    WorldError,
 )
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.region import LEAST_TO_ACT
@@ -130,6 +131,7 @@ class GraspClient(Node):
         Raises:
             CancelledError: cancelled while it was awaited.
             DeadlineError: there is none.
+            WorldError: an agent is there, with which the world would refuse to grasp.
         """
         end = time.monotonic() + _APPEAR_S
         while True:
@@ -137,6 +139,10 @@ class GraspClient(Node):
                     if space == self.get_namespace()}
             there = [name for name in names.WORLDS if name in here]
             if there:
+                if names.AGENT in here:
+                    raise WorldError(
+                        f'the node {names.AGENT} is there, and may move the arm in an episode: '
+                        'end its graph, and use that of "sightplan up grasp"')
                 return there[0]
             if cancelled():
                 raise CancelledError('cancelled before anything moved')

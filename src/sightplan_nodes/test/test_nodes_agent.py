@@ -391,8 +391,9 @@ def test_the_world_is_made_ready_again_after_a_wait_for_another_node() -> None:
 
 @pytest.mark.parametrize(('given', 'said'), [
     ({}, 'the episode has no goal: give goal, such as'),
+    ({'as_it_stands': False}, 'names no method: set as_it_stands'),
     ({'goal': '(and)'}, 'goal "(and)" has no condition'),
-    ({'problem_pddl': '(define (problem p) (:domain blocksworld) (:objects g - block) (:init) '
+    ({'problem_pddl': '(define (problem p) (:domain blocksworld) (:objects g - block) '
                       '(:goal (and)))', 'method': 'ground'}, 'has no condition'),
     ({'goal': '(onn g b)'}, 'unknown predicate "onn"'),
     ({'goal': '(on g x)'}, 'unknown object "x"'),
@@ -405,7 +406,7 @@ def test_a_goal_that_cannot_be_meant_is_refused_by_name(given: dict[str, object]
                                                         ) -> None:
     with bench() as b:
         b.listener.give()
-        result = b.listener.run(RunEpisode.Goal(as_it_stands=True, **given), 120.0)
+        result = b.listener.run(RunEpisode.Goal(**{'as_it_stands': True, **given}), 120.0)
         assert said in result.error_msg and result.error_code
         assert not result.steps
 

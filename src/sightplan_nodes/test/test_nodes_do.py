@@ -50,6 +50,7 @@ def test_no_step_of_a_short_episode_is_lost() -> None:
                                    heard.append)
             assert result.steps == STEPS
             assert [step.index for step in heard] == list(range(STEPS))
+        agent._server.destroy()  # a later test has another one
 
 
 def test_an_action_is_told_when_it_begins(capsys) -> None:

@@ -539,3 +539,14 @@ def test_who_is_ended_cancels_what_it_asked_for(tmp_path, number) -> None:
     eventually((package / 'cancelled').exists, 'the cancelling')
     if number == signal.SIGINT:
         assert 'cancelled' in said
+
+
+def test_beside_an_agent_nothing_is_grasped_and_nothing_is_asked() -> None:
+    """The world would refuse it, much later."""
+    graph, agent = Graph(), Node(names.AGENT)
+    client = GraspClient()
+    with spinning(graph.grounder, graph.world, agent, client):
+        eventually(lambda: names.AGENT in client.get_node_names(), 'the agent')
+        with pytest.raises(WorldError, match='the node agent is there.*end its graph'):
+            client.grasp(Request('the mug'), lambda: False)
+    assert not graph.asked

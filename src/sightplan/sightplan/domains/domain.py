@@ -263,7 +263,8 @@ class Domain:
             return found
         return self.parse_problem(read_text(path, ProblemError), path.stem, str(path))
 
-    def parse_problem(self, text: str, name: str, source: str = '') -> Problem:
+    def parse_problem(self, text: str, name: str, source: str = '', *,
+                      needs_init: bool = True) -> Problem:
         """Read a problem's text; case is folded and declared closures are applied.
 
         The last problems that were read are kept: the same text gives the same problem.
@@ -272,11 +273,12 @@ class Domain:
             text: PDDL.
             name: what to call the problem.
             source: where the text came from, for messages.
+            needs_init: whether the section ``:init`` must be there.
 
         Raises:
             ProblemError: it cannot be used; ``source:line: reason (remedy)``.
         """
-        return _parsed(self, text, name, source or name)
+        return _parsed(self, text, name, source or name, needs_init)
 
     def problem_of(self, goal: str, objects: Mapping[str, str]) -> Problem:
         """Return the problem of a goal alone: nothing is known of the initial state.
@@ -391,10 +393,10 @@ def _model(domain: str, domain_pddl: str, objects: tuple[tuple[str, str], ...],
 
 
 @functools.lru_cache(maxsize=256)
-def _parsed(domain: Domain, text: str, name: str, source: str) -> Problem:
+def _parsed(domain: Domain, text: str, name: str, source: str, needs_init: bool) -> Problem:
     problem = parse(domain.schema, domain._closure, text, name=name, domain=domain.reference,
                     domain_pddl=domain.pddl, source=source, known=domain._known,
-                    names=domain.names)
+                    names=domain.names, needs_init=needs_init)
     further = domain._further_types
     return problem if not further else dataclasses.replace(problem, objects={
         thing: further.get(kind, kind) for thing, kind in problem.objects.items()})

@@ -86,7 +86,7 @@ def named_domain(text: str) -> str:
 
 def parse(schema: Schema, closure: Closure, text: str, *, name: str, domain: str,
           domain_pddl: str, source: str, known: Collection[str] = (),
-          names: Collection[str] = ()) -> Problem:
+          names: Collection[str] = (), needs_init: bool = True) -> Problem:
     """Read a problem's text, case folded, with the facts that follow from its own.
 
     Args:
@@ -99,12 +99,13 @@ def parse(schema: Schema, closure: Closure, text: str, *, name: str, domain: str
         source: what to call the text in messages.
         known: predicates whose initial facts are no secret (``Problem.known``).
         names: what the text may call the domain besides the name in the domain file, lower case.
+        needs_init: whether the section ``:init`` must be there.
 
     Raises:
         ProblemError: the text cannot be used; ``file:line: reason (remedy)``.
     """
     reader = _Reader(Source(text, source, ProblemError), schema, {schema.name, *names})
-    objects, init, goal = reader.read()
+    objects, init, goal = reader.read(needs_init)
     facts = closure.close(init)
     return Problem(name=name, domain=domain, objects=objects, init=facts, goal=goal,
                    domain_pddl=domain_pddl, source=source,
@@ -119,7 +120,7 @@ class _Reader:
         self._names = names
         self._universe: dict[str, str] = dict(schema.constants)
 
-    def read(self) -> tuple[dict[str, str], State, tuple[Literal, ...]]:
+    def read(self, needs_init: bool = True) -> tuple[dict[str, str], State, tuple[Literal, ...]]:
         root = self._source.read()
         if root.head != 'define':
             self._fail(root, f'{root} is not a problem', 'begin with "(define (problem NAME)"')
@@ -139,6 +140,8 @@ class _Reader:
         wanted = ['problem', ':domain', ':objects', ':init', ':goal']
         if self._schema.constants:
             wanted.remove(':objects')
+        if not needs_init:
+            wanted.remove(':init')
         for section in wanted:
             if section not in sections:
                 self._fail(root, f'section "{section}" is missing', f'add "({section} ...)"')
@@ -153,7 +156,8 @@ class _Reader:
                        f'write "(:domain {self._schema.name})" if it is of this domain, or choose '
                        f'the other domain')
         objects = self._objects(sections[':objects']) if ':objects' in sections else {}
-        return objects, self._init(sections[':init']), self._goal(sections[':goal'])
+        init = self._init(sections[':init']) if ':init' in sections else frozenset()
+        return objects, init, self._goal(sections[':goal'])
 
     def _objects(self, group: Group) -> dict[str, str]:
         objects: dict[str, str] = {}

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from sightplan.model.region import Region
 
 _NAME = re.compile(r'[a-z0-9][a-z0-9_.-]*\Z')
+_CALL = re.compile(r'([^\s(]+)\((.*)\)')
 
 
 def _check_names(kind: str, names: Iterable[str]) -> None:
     for name in names:
         if not _NAME.match(name):
-            raise ValueError(f'{kind}: {name!r} is not a lower-case PDDL name')
+            raise ValueError(f'{kind}: {name!r} is not a lower-case PDDL name'
+                             f'{"; write an atom as in on g,b" if kind == "atom" else ""}')
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,12 +35,14 @@ class Atom:
 
     @classmethod
     def parse(cls, text: str) -> Atom:
-        """Read the canonical text; case is folded.
+        """Read the canonical text, or ``on(r, g)``; case is folded.
 
         Raises:
             ValueError: text is not ``predicate arg,arg``.
         """
-        predicate, _, args = text.strip().lower().partition(' ')
+        text = text.strip().lower()
+        called = _CALL.fullmatch(text)
+        predicate, args = called.groups() if called else text.partition(' ')[::2]
         parts = tuple(a.strip() for a in args.split(',')) if args.strip() else ()
         return cls(predicate, parts)
 
