@@ -1,0 +1,38 @@
+"""What the documents say about error codes, reasons to stop and stages, against the code."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+from sightplan.model import AskPurpose, StopReason
+from sightplan_nodes import agent
+from sightplan_nodes.failures import BY_CODE
+
+SOURCES = Path(__file__).resolve().parents[2]
+README = (SOURCES / 'sightplan_nodes' / 'README.md').read_text('utf-8')
+
+
+def test_the_table_of_error_codes_is_that_of_the_classes() -> None:
+    rows = re.findall(r'^\| (\d+) \| `(\w+)` \| (.+) \|$', README, re.MULTILINE)
+    assert rows == [(str(code), BY_CODE[code].__name__, BY_CODE[code].__doc__.splitlines()[0])
+                    for code in sorted(BY_CODE)]
+
+
+def test_the_table_of_reasons_to_stop_has_all_of_them() -> None:
+    table = README.partition('| `stop_reason` |')[2].partition('\n\n')[0]
+    rows = re.findall(r'^\| `(\w+)` \| .+ \| (yes|no) \|$', table, re.MULTILINE)
+    assert rows == [(one.value, 'yes' if one.scored else 'no') for one in StopReason]
+
+
+def test_the_action_s_comment_lists_all_stages() -> None:
+    """Issue 47: it named the stage ``enumerate``, which there is not."""
+    action = (SOURCES / 'sightplan_interfaces' / 'action' / 'RunEpisode.action').read_text('utf-8')
+    source = inspect.getsource(agent)
+    stages = {*(one.value for one in AskPurpose), *re.findall(r"\breport\('([^']+)'", source),
+              *(getattr(agent, name) for name in re.findall(r'\breport\((_[A-Z]+)\)', source))}
+    assert {'reset', 'act', 'waiting for the other nodes'} <= stages
+    comment = ' '.join(action.partition('string stage')[2].replace('#', ' ').split())
+    listed = comment.replace(' or the purpose of a question:', '').split(', ')
+    assert sorted(listed) == sorted(stages)
