@@ -17,7 +17,7 @@ from sightplan_interfaces.action import RunEpisode
 from sightplan_interfaces.msg import Step
 
 KEPT = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-"""Of agent/step: nothing is lost while the agent discovers this program, as feedback would be."""
+"""Profile for agent/step, which keeps steps until this program is discovered."""
 
 
 def main(arguments):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from sightplan.cli import main
+from sightplan.domains import load_domain
 from sightplan.graphs.graph import load_graph
+from sightplan.graphs.up import GraphEnd
 from sightplan.model import InputError
 from sightplan.model.ports import shown_by
 from sightplan.runs.graph_check import check_graph_arguments, hint_of, with_protocol
@@ -174,3 +177,30 @@ def test_problems_and_bags_that_are_not_there_are_refused(arguments: tuple[str, 
                                                                 said: str) -> None:
     with pytest.raises(InputError, match=said):
         world(*arguments)
+
+
+def test_arguments_of_graphs_of_others_may_have_such_names() -> None:
+    for values in ({'problem': 'warehouse'}, {'bag': ''}, {'bag': False, 'domain': 'mine'},
+                   {'problem': '', 'domain': 'mine'}):
+        assert with_protocol(values) == values
+        check_graph_arguments(values)
+
+
+def test_nodes_that_are_started_alone_need_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The world is on another machine, which has the file."""
+    hints: list[str] = []
+
+    def run(*arguments: object, hint: str, **others: object) -> GraphEnd:
+        hints.append(hint)
+        return GraphEnd(0, '', '', 1)
+    monkeypatch.setattr('sightplan.commands.up.run_graph', run)
+    assert main(['up', str(GRAPH.with_name('do.yaml')), '--only', 'grounder',
+                 'problem:=/robot/table.pddl']) == 0
+    assert hints == ['']
+
+
+def test_a_goal_about_no_object_names_none_to_grasp(tmp_path: Path) -> None:
+    file = tmp_path / 'done.pddl'
+    text = Path(load_domain('blocksworld').split_problems('simple')[0].source).read_text()
+    file.write_text(re.sub(r'\(:goal.*', '(:goal (and)))', text, flags=re.DOTALL))
+    assert world('grasp', f'problem:={file}')[1].endswith('"the red block"')

@@ -50,7 +50,7 @@ class ShippedQuestionModel(ModelByKind):
             from sightplan_models._embedded_network import Network
         except ImportError as error:
             raise BackendError(f'embedded needs safetensors and tokenizers ({error}); install '
-                               'them: pip install "sightplan_models[torch]"') from error
+                               'them: pip install safetensors tokenizers') from error
         try:
             self._network = Network(folder)
             self._tokenizer = Tokenizer.from_file(str(folder / 'tokenizer.json'))

@@ -80,7 +80,7 @@ def do(arguments: DoArguments) -> Result:
         method=arguments.method, max_actions=arguments.max_actions)
     asked_to_stop: list[int] = []
     before = {one: signal.signal(one, lambda number, _: asked_to_stop.append(number))
-              for one in _ENDS}
+              for one in _ENDS if signal.getsignal(one) is not signal.SIG_IGN}  # as under nohup
     try:
         with connected(arguments.place) as node:
             result = node.do(goal, arguments.timeout, lambda: bool(asked_to_stop),

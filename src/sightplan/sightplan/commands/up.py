@@ -87,14 +87,15 @@ def up(arguments: UpArguments) -> Result:
                           *(f'{REMAP}:={rule}' for rule in arguments.remap)])
     values = with_protocol(given, [text.partition(':=')[0] for text in arguments.arguments])
     wanted = graph.only(arguments.only, values) if arguments.only else graph.chosen(values)
+    hint = ''
     if not arguments.only:  # else arguments of nodes that run elsewhere are not known here
         check_graph_arguments(values)
+        hint = hint_of(wanted.hint, wanted.namespace, values)
     note_unused_remaps(graph, given)
     with contextlib.ExitStack() as stack:
         layer = stack.enter_context(KeepAlive(
             graph.placed(values) if arguments.only else wanted)) if arguments.keep_alive else None
-        end = run_graph(wanted, values, layer=layer,
-                        hint=hint_of(wanted.hint, wanted.namespace, values))
+        end = run_graph(wanted, values, layer=layer, hint=hint)
     return {'graph': graph.name, 'exit_code': end.code, 'ended_by': end.ended_by,
             'reason': end.reason, 'ros_domain_id': end.ros_domain_id,
             'namespace': wanted.namespace}, end.code

@@ -38,7 +38,7 @@ class Atom:
         """Read the canonical text, or ``on(r, g)``; case is folded.
 
         Raises:
-            ValueError: text is not ``predicate arg,arg``.
+            ValueError: the text is neither; says what is wrong.
         """
         text = text.strip().lower()
         called = _CALL.fullmatch(text)

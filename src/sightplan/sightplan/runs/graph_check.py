@@ -36,7 +36,11 @@ from sightplan.vlm.api import backend_settings, usable_backends
 
 _NEEDED = ('backend', 'domain', 'method', 'method_options', 'world', 'world_options', 'execution',
            'suite', 'split')
-"""Arguments of a graph that runs episodes in a world; other graphs are not checked."""
+"""Arguments of a graph of episodes in a world; method and problems of others are not checked."""
+_WORLD = ('domain', 'problem', 'world', 'backend')
+"""Arguments of a graph whose world begins with a problem and waits for goals."""
+_PLAYED = ('bag', 'start_paused')
+"""Arguments of a graph that plays a bag."""
 _PROBLEMS = ('suite', 'domain', 'split', 'problems', 'domain_file', 'prompts')
 """Arguments of a graph that say which problems are solved, and with which prompts."""
 _DOMAIN = RunSettings().domain
@@ -62,7 +66,7 @@ def with_protocol(values: Mapping[str, Any], named: Collection[str] = ()) -> dic
     values = found = with_domain_of_suite(values, named or (['domain'] if other else []))
     if 'split' in values:
         values = found = with_split_of_domain(values, named)
-    if 'problem' in values:
+    if values.keys() >= set(_WORLD):
         values = found = with_problem_of_domain(values)
     if values.get('protocol', OURS) == OURS:
         return found
@@ -164,9 +168,9 @@ def _check_parts(values: Mapping[str, Any]) -> None:
     if 'robot' in values and (
             values.get('execution') == _ARM or values.get('world') == _ARM_NODE):
         robot = part('robots', 'sightplan_arm').load_robot(values['robot'])
-    if values.get('problem') and _is_simulated(values):
+    if values.keys() >= set(_WORLD) and values['problem'] and _is_simulated(values):
         _check_room(robot, [_check_problem(values)], values)
-    if 'bag' in values:
+    if values.keys() >= set(_PLAYED):
         _check_bag(values['bag'])
     if (any(name not in values for name in _NEEDED)
             or sample_suite(values['suite'], values['split']) is not None):
@@ -272,10 +276,10 @@ def _problem_to_try(values: Mapping[str, Any]) -> Problem | None:
     if not values.get('problem') or not _is_simulated(values):
         return None
     problem = find_problem(load_domain(values['domain']), values['problem'])
-    return problem if any(one.positive for one in problem.goal) else None
+    return problem if any(one.positive and one.atom.args for one in problem.goal) else None
 
 
 def _open_goal(problem: Problem) -> Atom:
-    """An atom of a problem's goal, if there is one then one that does not hold at the start."""
-    atoms = [one.atom for one in problem.goal if one.positive]
+    """An atom of a problem's goal about objects, rather one that does not hold at the start."""
+    atoms = [one.atom for one in problem.goal if one.positive and one.atom.args]
     return next((one for one in atoms if one not in problem.init), atoms[0])
