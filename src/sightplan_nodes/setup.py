@@ -26,6 +26,7 @@ setup(
     extras_require={'test': ['pytest']},
     entry_points={
         'console_scripts': [f'{node} = {NAME}.{node}:main' for node in NODES],
+        'sightplan.parts': [f'interfaces = {NAME}.interfaces'],
         'sightplan.commands': [f'do = {NAME}.do:add_parser',
                                f'security = {NAME}.policy:add_parser'],
     },

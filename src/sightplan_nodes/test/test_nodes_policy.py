@@ -217,7 +217,9 @@ def test_in_a_namespace_with_other_names_a_node_does_what_it_may(make: type[Node
     ('camera/image_rw:=/eye', "have camera/image_rw; did you mean 'camera/image_raw'?"),
     ('grounder:~/grund:=ask', 'have ~/grund; did you mean'),
     ('execute_skil:=act', "did you mean 'execute_skill'?")])
-def test_a_remapping_of_what_no_node_has_is_warned_of(capsys, rule: str, words: str) -> None:
+def test_a_remapping_of_what_no_node_has_is_warned_of(
+        capsys, monkeypatch, rule: str, words: str) -> None:
+    monkeypatch.setattr('sightplan.commands.up.part', lambda name, package: interfaces)
     for space in ((), ('namespace:=left',)):
         graph = find_graph('do')
         note_unused_remaps(graph, graph.values([f'remap:={rule}', *space]))

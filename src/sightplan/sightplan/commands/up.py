@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from sightplan.graphs.keep_alive import KeepAlive
 from sightplan.graphs.placing import REMAP, read_remaps, words_on_unused
 from sightplan.graphs.up import run_graph
 from sightplan.model import InputError, config_files
+from sightplan.model.plugins import part
 from sightplan.runs.graph_check import (
     check_graph_arguments,
     hint_of,
@@ -110,8 +110,8 @@ def note_unused_remaps(graph: Graph, values: Mapping[str, Value]) -> None:
     if not remaps:
         return
     try:
-        of_node = importlib.import_module('sightplan_nodes.interfaces').of_node
-    except ImportError:  # the nodes run elsewhere
+        of_node = part('interfaces', 'sightplan_nodes').of_node
+    except InputError:  # the nodes run elsewhere
         return
     placed = graph.placed({**values, REMAP: ''})
     used = {}
