@@ -62,7 +62,7 @@ from sightplan_nodes.calls import (
 from sightplan_nodes.conversions import MESSAGES
 from sightplan_nodes.failures import dropping
 from sightplan_nodes.remote_model import ModelClient, Published, PublishedPicture, nowhere
-from sightplan_nodes.stamped_images import OneCamera
+from sightplan_nodes.stamped_images import MixedCameraDetector
 
 _PUBLISHED_KEPT = 64
 """Number of the newest pictures whose topic and stamp are kept."""
@@ -116,7 +116,7 @@ class Camera:
                 if topic == self.topic:  # else a late one of the topic before
                     self._data, self._stamp_ns = data, raw_stamp_ns(data)
                     self._came_s = time.monotonic()
-                    self._one.note(data)
+                    self._cameras.note(data)
                     self._arrived.notify_all()
 
         with self._arrived:
@@ -126,7 +126,7 @@ class Camera:
                 Image, topic, dropping(self._node, topic, take), self._profile, raw=True,
                 callback_group=ReentrantCallbackGroup())
             self.topic, self._data, self._stamp_ns = topic, b'', -1
-            self._one = OneCamera(self._node)
+            self._cameras = MixedCameraDetector(self._node)
         if old is not None:
             self._node.destroy_subscription(old)
 
@@ -157,7 +157,7 @@ class Camera:
                         f'{not_before_ns} ns or later within {timeout_s:g} s ({seen}); it hangs '
                         'or has died')
                 self._arrived.wait(min(left, 0.1))
-            self._one.check(self.topic)
+            self._cameras.check(self.topic)
             data = self._data
         return messages.observation_from_msg(deserialize_message(data, Image))
 

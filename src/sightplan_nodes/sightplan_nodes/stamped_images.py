@@ -26,38 +26,42 @@ WAIT_S = 2.0
 """Limit for an image that is still on its way [s]."""
 
 
-_ALONE = 1000
-"""A camera whose frame is that of so many pictures in a row is alone on its topic again."""
+_FORGOTTEN_AFTER = 30
+"""Number of consecutive pictures of one frame after which earlier frames are forgotten."""
+_RETURNS = 3
+"""Number of returns to earlier frames that are those of two cameras."""
 
 
-class OneCamera:
+class MixedCameraDetector:
     """Detects that two cameras publish on one topic, by the frames that their pictures name.
 
-    Frames that alternate are those of two cameras. One that only follows another is that of a
-    driver that was started again: how a driver names its frame is its own affair.
+    Frames that alternate are those of two cameras. A frame that only follows another, or comes
+    back once, is that of a driver that was started again: how a driver names its frame is its own
+    affair.
     """
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._frame: str | None = None
-        self._before: set[str] = set()
-        self._others: set[str] = set()
-        self._in_a_row = 0
+        self._earlier: set[str | None] = set()
+        self._alternating: set[str | None] = set()
+        self._returns = self._in_a_row = 0
 
     def note(self, data: bytes) -> None:
         """Take notice of a serialized picture, in the order in which they come."""
         frame = raw_frame_id(data)
-        if frame == self._frame:
-            self._in_a_row += 1
-            if self._in_a_row == _ALONE:
-                self._before.clear()
-                self._others.clear()
-            return
-        if frame in self._before:
-            self._others = self._before | {str(self._frame)}
-        elif self._frame is not None:
-            self._before.add(self._frame)
-        self._frame, self._in_a_row = frame, 1
+        if frame != self._frame:
+            if frame in self._earlier:
+                self._returns += 1
+                self._alternating |= {frame, self._frame}
+            if self._frame is not None:
+                self._earlier.add(self._frame)
+            self._frame, self._in_a_row = frame, 0
+        self._in_a_row += 1
+        if self._in_a_row == _FORGOTTEN_AFTER:
+            self._earlier.clear()
+            self._alternating.clear()
+            self._returns = 0
 
     def check(self, topic: str) -> None:
         """Refuse the pictures of a topic on which there are two cameras.
@@ -65,13 +69,13 @@ class OneCamera:
         Raises:
             WorldError: says whose frames they are, and who publishes.
         """
-        if not self._others:
+        if self._returns < _RETURNS:
             return
         nodes = sorted({f'{end.node_namespace.rstrip("/")}/{end.node_name}'
                         for end in self._node.get_publishers_info_by_topic(topic)})
         raise WorldError(
             f'{self._node.resolve_topic_name(topic)} has the pictures of more than one camera: '
-            f'frame_id is {" and ".join(sorted(map(repr, self._others)))} in turn'
+            f'frame_id is {" and ".join(sorted(map(repr, self._alternating)))} in turn'
             + (f', published by {", ".join(nodes)}' if nodes else '')
             + '; remap the pictures of each robot to a topic of its own')
 
@@ -101,7 +105,7 @@ class StampedImages:
         self._node = node
         self._arrived = threading.Condition()
         self._kept: deque[_Kept] = deque()
-        self._camera = OneCamera(node)
+        self._camera = MixedCameraDetector(node)
         self._subscription = node.create_subscription(
             Image, topic, dropping(node, topic, self.take), qos.SENSOR, raw=True,
             callback_group=ReentrantCallbackGroup())
