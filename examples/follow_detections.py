@@ -1,5 +1,8 @@
 """Print what the model finds, and where it is, as vision_msgs/Detection3DArray.
 
+The time is that of the picture: detections that are older than the picture on
+grounder/detections are of an earlier one, since the depth of the last one is not known.
+
 With a graph that has a grounder, and a camera with depth (``sightplan up do``); detections come
 whenever somebody has it look for things, such as ``locate_in_frame.py``:
 
@@ -18,15 +21,16 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 def tell(message):
-    """Print the likeliest class of each thing, its place, and how exactly that is known."""
+    """Print the likeliest class and the place of each thing, and how exactly that is known."""
+    time_s = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
     for one in message.detections:
-        likeliest = one.results[0]
+        likeliest = one.results[0]  # the grounder publishes no detection without a class
         at, covariance = likeliest.pose.pose.position, likeliest.pose.covariance
         off = 1e3 * math.sqrt(covariance[0] + covariance[7] + covariance[14])
-        print(f'{likeliest.hypothesis.class_id} ({likeliest.hypothesis.score:.2f}): x {at.x:.3f}, '
-              f'y {at.y:.3f}, z {at.z:.3f} m in {message.header.frame_id}, within {off:.1f} mm')
+        print(f'at {time_s:.3f} s: {likeliest.hypothesis.class_id} '
+              f'({likeliest.hypothesis.score:.2f}): x {at.x:.3f}, y {at.y:.3f}, z {at.z:.3f} m in {message.header.frame_id}, within {off:.1f} mm')
     if not message.detections:
-        print('nothing is there')
+        print(f'at {time_s:.3f} s: nothing is there')
 
 
 def main(count=0):

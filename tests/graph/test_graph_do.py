@@ -131,7 +131,8 @@ def test_the_clients_in_examples_work_as_they_stand(start, tmp_path: Path) -> No
             code, said, error = ended(beside(
                 graph, EXAMPLES / 'follow_detections.py', '1', *there))
             assert code == 0 and said.count('\n') == 1, (said, error)
-            assert 'the green block (' in said and ' m in robot1/world, within ' in said
+            assert re.match(r'at \d+\.\d{3} s: the green block \(', said), said
+            assert ' m in robot1/world, within ' in said
             for one, other in zip(located, NUMBERS.findall(said), strict=True):
                 assert abs(float(one) - float(other)) < 0.005, (located, said)
     code, said, error = answered(graph, EXAMPLES / 'ask_any_query.py', json.dumps({

@@ -466,7 +466,16 @@ class BackendNode(LifecycleNode):
             response.replies = query_messages.write_replies(error.partial)
             raise
         response.replies = query_messages.write_replies(replies)
-        self.replied(seen, queries, replies)
+        self.without_failing(lambda: self.replied(seen, queries, replies))
+
+    def without_failing(self, show: Callable[[], None]) -> None:
+        """Show what a model found; an error is logged: the reply is paid for, and is sent."""
+        try:
+            show()
+        except Exception as error:
+            self.get_logger().error(
+                f'a reply is sent, but what it found is not published: {type(error).__name__}: '
+                f'{error}')
 
     def replied(self, seen: Sequence[Observation], queries: Sequence[Query[Any]],
                 replies: Sequence[Reply]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections import deque
 from typing import Any
 
@@ -22,6 +23,8 @@ from sightplan_nodes.frames import camera_from_msg
 
 _INFO_WAIT_S = 1.0
 """Limit for the next calibration, which comes as often as pictures [s]."""
+_AGAIN_S = 30.0
+"""How long a calibration is not waited for after one that did not fit the picture [s]."""
 
 
 def next_message(node: Node, kind: type, topic: str, timeout_s: float) -> Any | None:
@@ -62,6 +65,7 @@ class Intrinsics:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._known: dict[tuple[int, int], Camera] = {}
+        self._not_before_s: dict[tuple[int, int], float] = {}
 
     def of(self, width: int, height: int) -> Camera | None:
         """The intrinsics for pictures of a size.
@@ -74,11 +78,14 @@ class Intrinsics:
             InfrastructureError: the node is not spinning.
         """
         size = width, height
-        if size not in self._known and self._node.count_publishers(names.CAMERA_INFO):
+        if (size not in self._known and self._node.count_publishers(names.CAMERA_INFO)
+                and time.monotonic() >= self._not_before_s.get(size, 0.0)):
             info = next_message(self._node, CameraInfo, names.CAMERA_INFO, _INFO_WAIT_S)
             if info is not None and (info.width, info.height) == size and info.k[0] > 0:
                 # ROS counts from the middle of the top left pixel.
                 self._known[size] = (info.k[0], info.k[4], info.k[2] + 0.5, info.k[5] + 0.5)
+            elif info is not None:
+                self._not_before_s[size] = time.monotonic() + _AGAIN_S
         return self._known.get(size)
 
 

@@ -17,7 +17,7 @@ from sightplan.model.instance import Instance
 from sightplan.model.query import Query, Reply
 from sightplan.model.region import Target
 from sightplan.model.whereabouts import Whereabouts, is_foreign
-from sightplan.queries import DetectReply, LocateReply
+from sightplan.queries import Detect, DetectReply, LocateReply
 from sightplan.queries import Locate as LocateQuery
 from sightplan.records.messages import text
 from sightplan_arm.camera_pose import CameraPose
@@ -51,19 +51,35 @@ class Thing:
 
 
 def things_of_found(found: Iterable[Found]) -> list[Thing] | None:
-    """Things at the places of targets; None: of none it can be told whether it is there.
+    """Things at the places of targets that are no traces; None: see ``all_things``."""
+    return all_things(None if one.whereabouts is Whereabouts.CANNOT_TELL else
+                      _places(one.target, one.regions, one.probability)
+                      for one in found if one.target.form is not Form.TRACE)
 
-    Traces are left out: they are ways, not things.
+
+def all_things(found: Iterable[Sequence[Thing] | None]) -> list[Thing] | None:
+    """All things of a picture.
+
+    Args:
+        found: things of each target or query; None: it cannot be told.
+
+    Returns:
+        none: there is nothing; None: nothing was found, and not of all it can be told.
     """
-    told = [one for one in found if one.whereabouts is not Whereabouts.CANNOT_TELL
-            and one.target.form is not Form.TRACE]
-    return [thing for one in told for thing in _places(
-        one.target, one.regions, one.probability)] if told else None
+    each = list(found)
+    things = [thing for some in each if some is not None for thing in some]
+    return things if things or (each and None not in each) else None
 
 
 def things_of_instances(instances: Iterable[Instance]) -> list[Thing]:
     """Things that were told apart."""
     return [Thing(one.region, one.categories, one.name) for one in instances]
+
+
+def asks_for_things(query: Query[Any]) -> bool:
+    """Whether a query is about things in a picture, and not about traces or facts."""
+    return isinstance(query, Detect) or (
+        isinstance(query, LocateQuery) and query.target.form is not Form.TRACE)
 
 
 def things_of_reply(query: Query[Any], reply: Reply | None) -> list[Thing] | None:
@@ -117,7 +133,8 @@ class Detections:
         Args:
             seen: the picture; of one that came from no camera, with neither stamp nor frame,
                 nothing is published.
-            things: none: there is nothing; None: it cannot be told, and nothing is published.
+            things: none: there is nothing; None: it cannot be told, and nothing is published. One
+                without a class whose probability is above 0 is left out.
             depth_m: (H, W) of the picture [m], 0 where unknown; None: not known, and nothing is
                 published in three dimensions.
             camera: its calibration; None: likewise.
@@ -125,6 +142,7 @@ class Detections:
         if (self._msg is None or things is None or seen.image is None
                 or not (seen.stamp_ns or seen.frame_id)):
             return
+        things = [thing for thing in things if any(thing.classes.values())]
         height, width = seen.image.shape[:2]
         header = MESSAGES.header(seen.stamp_ns, seen.frame_id)
         self._flat_pub.publish(self._msg.Detection2DArray(header=header, detections=[

@@ -32,6 +32,8 @@ from sightplan_nodes.depth import DepthImages
 from sightplan_nodes.detections import (
     Detections,
     Thing,
+    all_things,
+    asks_for_things,
     things_of_found,
     things_of_instances,
     things_of_reply,
@@ -202,7 +204,8 @@ class GrounderNode(BackendNode):
             seen.image, targets, settings, depth_m=depth_m, camera=camera,
             start=tuple(request.start) or None, timeout_s=left_s)
         query_messages.fill_found(response, found)
-        self._detections.publish(seen, things_of_found(found), depth_m, camera)
+        self.without_failing(lambda: self._detections.publish(
+            seen, things_of_found(found), depth_m, camera))
         response.header = MESSAGES.header(seen.stamp_ns, seen.frame_id)
         response.model, response.image_id = messages.text(asked.model), seen.image_id
         response.seconds = time.monotonic() - started
@@ -219,7 +222,8 @@ class GrounderNode(BackendNode):
         found = user.tell_apart(dataclasses.replace(seen, depth_m=depth_m), looks,
                                 max(left_s, 0.0) / requests, request.instruction, tries)
         if found.instances or not (found.cannot_tell or found.unread):
-            self._show_things(seen, things_of_instances(found.instances), depth_m)
+            self.without_failing(lambda: self._show_things(
+                seen, things_of_instances(found.instances), depth_m))
         response.instances = [MESSAGES.instance_to_msg(one) for one in found.instances]
         response.goal, response.unread = messages.text(found.goal), messages.text(found.unread)
         response.cannot_tell = messages.text(found.cannot_tell)
@@ -231,17 +235,12 @@ class GrounderNode(BackendNode):
                 replies: Sequence[Reply]) -> None:
         """Publish what the replies found in pictures; contract in the base class."""
         for picture in seen:
-            told: list[Thing] = []
-            depth_m, known = None, False
-            for query, reply in zip(queries, replies, strict=True):
-                if not query.pictures or query.picture_ids[0] != picture.image_id:
-                    continue
-                things = things_of_reply(query, reply)
-                if things is not None:
-                    told, known = [*told, *things], True
-                    depth_m = getattr(query, 'depth_m', None)
-            if known:
-                self._show_things(picture, told, depth_m)
+            asked = [(query, reply) for query, reply in zip(queries, replies, strict=True)
+                     if query.pictures and query.picture_ids[0] == picture.image_id
+                     and asks_for_things(query)]
+            things = all_things(things_of_reply(query, reply) for query, reply in asked)
+            if things is not None:
+                self._show_things(picture, things, getattr(asked[-1][0], 'depth_m', None))
 
     def _show_things(self, seen: Observation, things: Sequence[Thing],
                      depth_m: NDArray[np.float32] | None) -> None:

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from geometry_msgs.msg import PoseWithCovarianceStamped
+from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image
 from sightplan_interfaces.srv import Ask, Locate, TellApart
 
 from nodes_testing import LIMIT_S, Manager, eventually, parameters, spinning
-from sightplan.model import Form, Observation, Region, Target
+from sightplan.model import Form, InfrastructureError, Observation, Region, Target
 from sightplan.model.query import Deadline, answers
 from sightplan.queries import Detect
 from sightplan.queries import Locate as LocateQuery
@@ -24,7 +25,7 @@ from sightplan.queries.locate import LocateReply
 from sightplan.records import messages
 from sightplan_arm.camera_pose import CameraPose
 from sightplan_arm.geometry import make_pose, transform
-from sightplan_nodes import backend_node, conversions, names, qos, query_messages
+from sightplan_nodes import backend_node, camera_topics, conversions, names, qos, query_messages
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.detections import ANY_TURN, things_of_reply
 from sightplan_nodes.frames import camera_from_msg, pose_to_msg
@@ -163,10 +164,12 @@ def test_who_cannot_tell_detects_nothing_and_says_nothing(made: Callable[..., An
     with made() as client:
         client.locate('nonsense', 'the zyx', 'the moon')
         client.locate('a way', form=Form.TRACE)
+        client.locate('nonsense', 'the cat')
+        client.ask(LocateQuery(IMAGE, Target('the cat')), LocateQuery(IMAGE, Target('the moon')))
         client.locate('the cat')
         client.locate('the box', form=Form.BOX)
-        eventually(lambda: len(client.flat) == 2, 'two messages')
-    absent, box = map(boxes, client.flat)
+        eventually(lambda: len(client.flat) > 1 and boxes(client.flat[-1]), 'two messages')
+    absent, box = map(boxes, client.flat)  # of no request of which a part cannot be told
     assert absent == []
     assert box[0][0] == 'the box' and math.isnan(box[0][1]) and box[0][2:] == (1.5, 2.0, 3.0, 2.0)
 
@@ -204,6 +207,48 @@ def test_a_model_that_cannot_tell_things_apart_detects_none(made: Callable[..., 
         client.ask(Detect(IMAGE))
         eventually(lambda: client.flat, 'a message')
     assert [boxes(one) for one in client.flat] == [[]]
+
+
+def test_what_is_of_no_class_is_no_detection(made: Callable[..., Any]) -> None:
+    backend = Finds()
+    backend.seen = DetectReply((Detection(BOX, {'mug': 1.0}, {}, 0.0), *SEEN.detections[1:]))
+    with made(backend) as client:
+        client.ask(Detect(IMAGE))
+        eventually(lambda: client.flat, 'detections')
+    assert [one[0] for one in boxes(client.flat[0])] == ['can']
+
+
+def test_a_reply_is_sent_though_what_it_found_cannot_be_published(
+        made: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def broken(*given: Any) -> None:
+        tried.append(given)
+        raise InfrastructureError('no calibration')
+    monkeypatch.setattr('sightplan_nodes.detections.surface_of', broken)
+    with made() as client, with_depth(client):
+        for ask in (client.tell_apart, lambda: client.ask(Detect(IMAGE)),
+                    lambda: client.locate('the mug')):
+            tried.clear()
+            eventually(lambda ask=ask: ask() or tried, 'depth')
+
+
+def test_a_calibration_for_pictures_of_another_size_is_not_waited_for_again(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    node, asked, now_s = Node('watching'), [], [100.0]
+
+    def next_message(*given: Any) -> CameraInfo:
+        asked.append(given)
+        return CAMERA_INFO
+    monkeypatch.setattr(camera_topics, 'next_message', next_message)
+    monkeypatch.setattr(camera_topics.time, 'monotonic', lambda: now_s[0])
+    node.create_publisher(CameraInfo, names.CAMERA_INFO, qos.SENSOR)
+    intrinsics = camera_topics.Intrinsics(node)
+    assert intrinsics.of(8, 6) is None and intrinsics.of(8, 6) is None and len(asked) == 1
+    assert intrinsics.of(6, 4) == (5.0, 4.0, 3.0, 2.0)
+    now_s[0] += 60.0
+    assert intrinsics.of(8, 6) is None and len(asked) == 3, 'the camera may have changed'
+    node.destroy_node()
 
 
 def test_replies_to_queries_of_any_kind_are_detections_too(made: Callable[..., Any]) -> None:
