@@ -26,30 +26,44 @@ def believed(message):
     print('in doubt:', ', '.join(doubtful) or 'nothing')
 
 
-def follow(action, plans):
-    """Print the plan that an action belongs to, from that action on; forget the others."""
-    for plan in reversed(plans):
-        if action in plan:
-            rest = plan[plan.index(action):]
-            print('plan:', ' '.join(f'{one.name}({", ".join(one.args)})' for one in rest))
-            plans[:] = [rest[1:]]
-            return
+def follow(steps, plans):
+    """Print the plan that each step belongs to, from its action on; forget the plans before.
+
+    A step whose plan is not there yet is kept: two topics come in any order. The agent numbers
+    the messages of an episode over all of its topics.
+    """
+    for step in [*steps]:
+        earlier = [one for one in plans
+                   if one.episode_id == step.episode_id and one.sequence < step.sequence]
+        plan = max((one for one in earlier if step.action in one.actions),
+                   key=lambda one: one.sequence, default=None)
+        if plan is None:
+            continue
+        rest = plan.actions[list(plan.actions).index(step.action):]
+        print('plan:', ' '.join(f'{one.name}({", ".join(one.args)})' for one in rest))
+        plan.actions = rest[1:]
+        plans[:] = [one for one in plans if one is plan or one not in earlier]
+        steps.remove(step)
 
 
 def main(episodes=0):
     """Print until so many episodes have ended; 0: until Ctrl-C."""
     rclpy.init()
     node = rclpy.create_node('follow_belief')
-    plans, ended, heard_s = [], [], [0.0]
+    plans, steps, ended, heard_s = [], [], [], [0.0]
+
+    def take(kept, message):
+        kept.append(message)
+        follow(steps, plans)
 
     def listen(kind, topic, tell):
-        def take(message):
+        def hear(message):
             heard_s[0] = time.monotonic()
             tell(message)
-        node.create_subscription(kind, topic, take, LATCHED)
+        node.create_subscription(kind, topic, hear, LATCHED)
     listen(Belief, 'agent/belief', believed)
-    listen(PlanStamped, 'agent/plan', lambda one: plans.append(list(one.actions)))
-    listen(Step, 'agent/step', lambda one: follow(one.action, plans))
+    listen(PlanStamped, 'agent/plan', lambda one: take(plans, one))
+    listen(Step, 'agent/step', lambda one: take(steps, one))
     listen(EpisodeEvent, 'agent/episode',
            lambda one: ended.append(one) if one.kind == one.ENDED else None)
     # What other topics have is heard out: it may come after the end.

@@ -28,7 +28,8 @@ def tell(message):
         at, covariance = likeliest.pose.pose.position, likeliest.pose.covariance
         off = 1e3 * math.sqrt(covariance[0] + covariance[7] + covariance[14])
         print(f'at {time_s:.3f} s: {likeliest.hypothesis.class_id} '
-              f'({likeliest.hypothesis.score:.2f}): x {at.x:.3f}, y {at.y:.3f}, z {at.z:.3f} m in {message.header.frame_id}, within {off:.1f} mm')
+              f'({likeliest.hypothesis.score:.2f}): x {at.x:.3f}, y {at.y:.3f}, '
+              f'z {at.z:.3f} m in {message.header.frame_id}, within {off:.1f} mm')
     if not message.detections:
         print(f'at {time_s:.3f} s: nothing is there')
 

@@ -99,15 +99,21 @@ def test_every_program_is_run_by_a_test():
 
 def test_of_all_plans_the_one_that_is_followed_is_shown(capsys) -> None:
     pytest.importorskip('rclpy')
-    from sightplan_interfaces.msg import SymbolicAction
+    from sightplan_interfaces.msg import PlanStamped, Step, SymbolicAction
     follow = runpy.run_path(str(EXAMPLES / 'follow_belief.py'))['follow']
     a, b, c = (SymbolicAction(name='moveblock', args=args.split())
                for args in ('r c1', 'g c2', 'p c3'))
-    plans = [[a, b], [c, a], [a, b, c], [c]]
-    follow(a, plans)
-    follow(b, plans)
-    plans.append([c, b])
-    follow(c, plans)
+    plans = [PlanStamped(sequence=number, actions=actions) for number, actions in enumerate(
+        ([a, b], [c, a], [a, b, c], [c]))]
+    plans.append(PlanStamped(sequence=8, actions=[c, a]))
+    steps = [Step(sequence=4, action=a)]
+    follow(steps, plans)
+    steps += [Step(sequence=5, action=b), Step(sequence=7, action=a)]
+    follow(steps, plans)
+    assert len(steps) == 1, 'its plan is still to come'
+    plans.append(PlanStamped(sequence=6, actions=[a, b]))
+    follow(steps, plans)
     assert capsys.readouterr().out.splitlines() == [
         'plan: moveblock(r, c1) moveblock(g, c2) moveblock(p, c3)',
-        'plan: moveblock(g, c2) moveblock(p, c3)', 'plan: moveblock(p, c3) moveblock(g, c2)']
+        'plan: moveblock(g, c2) moveblock(p, c3)', 'plan: moveblock(r, c1) moveblock(g, c2)']
+    assert not steps and [list(one.actions) for one in plans] == [[c, a], [b]]

@@ -776,6 +776,7 @@ def _places(arguments: CalibrateArguments, robot: RobotConfig, info: CameraInfo,
         raise InputError(f'--depth: {len(arguments.depth)} files for {len(arguments.image)} '
                          'pictures (--image): give one for each, in the same order')
     depths = [math.nan] * len(places)
+    found = 0
     for number, path in enumerate(arguments.image):
         picture = read_image(user_path(path))
         if picture.shape[:2] != (info.height, info.width):
@@ -785,6 +786,7 @@ def _places(arguments: CalibrateArguments, robot: RobotConfig, info: CameraInfo,
         print(f'{path}: {_some(len(numbers), "corner")} of the board found')
         if not len(numbers):
             raise ExtrinsicsError(f'{path}: no corner of the board is seen; {_LARGER}')
+        found += len(numbers)
         assert pose is not None
         places += list(transform(pose, np.array([made.corner_m(int(i)) for i in numbers])))
         pixels += list(seen)
@@ -792,11 +794,13 @@ def _places(arguments: CalibrateArguments, robot: RobotConfig, info: CameraInfo,
         depths += (_depths_at(user_path(arguments.depth[number]), robot, picture.shape[:2], seen)
                    if arguments.depth else [math.nan] * len(numbers))
     if arguments.image and len(places) < LEAST_POINTS:
-        of = (made.squares_x - 1) * (made.squares_y - 1)
+        of = (made.squares_x - 1) * (made.squares_y - 1) * len(arguments.image)
+        beside = (f', and {_some(len(places) - found, "point")} in {arguments.points}'
+                  if len(places) > found else '')
         raise ExtrinsicsError(
-            f'{_some(len(places), "corner")} of {of} found in '
-            f'{_some(len(arguments.image), "picture")}: at least {LEAST_POINTS} are needed; '
-            f'{_LARGER}')
+            f'{_some(found, "corner")} of {of} found in '
+            f'{_some(len(arguments.image), "picture")}{beside}: at least {LEAST_POINTS} are '
+            f'needed; {_LARGER}')
     return np.array(places), np.array(pixels), names, np.array(depths)
 
 

@@ -368,7 +368,21 @@ def test_a_board_that_shows_too_small_has_one_way_out(files, tmp_path, capsys):
     code, _, err = call(capsys, 'calibrate', '--robot', robot, '--camera-info', info, '--image',
                         tmp_path / 'half.png', '--board-xyz', -0.135, -0.07, 0.002)
     assert code == 1
-    assert re.search(r'[1-5] corners? of 15 found in 1 picture: at least 6', err), err
+    few = re.search(r'([1-5]) corners? of 15 found in 1 picture: at least 6', err)
+    assert few, err
+    points = tmp_path / 'points.yaml'
+    points.write_text(yaml.safe_dump({'points': [{'xyz': [0, 0, 0], 'pixel': [1, 2]}]}))
+    code, _, more = call(capsys, 'calibrate', '--robot', robot, '--camera-info', info, '--image',
+                         tmp_path / 'half.png', '--board-xyz', -0.135, -0.07, 0.002, '--points',
+                         points)
+    assert code == 1
+    assert re.search(rf'{few[1]} corners? of 15 found in 1 picture, and 1 point in \S+: ', more)
+    half[int(np.median(found[:, 1])) + 15:] = 128  # shows fewer
+    write_png(tmp_path / 'half.png', half)
+    code, _, more = call(capsys, 'calibrate', '--robot', robot, '--camera-info', info, '--image',
+                         tmp_path / 'half.png', '--image', tmp_path / 'half.png', '--board-xyz',
+                         -0.135, -0.07, 0.002)
+    assert 'corners of 30 found in 2 pictures: at least 6' in more, more
     assert '1280x720' in err
     _, out, _ = calibrated(files, tmp_path, capsys, '--board-xyz', -0.135, 0.0, 0.01,
                            '--board-rpy', 90, 0, 0, place=STANDING)
