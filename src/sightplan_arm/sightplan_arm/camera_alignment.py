@@ -1,4 +1,4 @@
-"""Whether a camera hangs where its pose has it, told by the table in its picture."""
+"""Check of a camera's pose against the table in its picture."""
 
 from __future__ import annotations
 

@@ -315,6 +315,7 @@ def check(arguments: CheckArguments) -> Result:
 
 def _check_live(arguments: CheckArguments) -> Result:
     """Print which guarantees hold for the arm of a running graph, or of bare drivers."""
+    from sightplan.graphs.placing import flag_of
     from sightplan_arm.config import load_robot
     wanted = None if arguments.robot is None else load_robot(arguments.robot).name
     answer = _ask_graph({'robot': arguments.robot or _ROBOT_BY_DEFAULT,
@@ -329,7 +330,7 @@ def _check_live(arguments: CheckArguments) -> Result:
         verdict, fine = _verdict(answer, wanted)
         print('\n'.join(verdict))
         return answer, DONE if fine else FAILED
-    print(f'an arm is moved in {", ".join(elsewhere)}: --namespace asks there' if elsewhere else
+    print(f'a node moves an arm with {flag_of(*elsewhere)}' if elsewhere else
           'start arm_bridge for the rest')
     return answer, FAILED
 

@@ -132,7 +132,7 @@ def test_a_running_graph_is_asked_what_is_guaranteed(capsys, monkeypatch, asked,
      'STOPPED because of stop_request: by a person; it stays so until somebody re-arms it: r in'),
     ('panda', {'state': 'HOLDING'}, 0, 'panda is HOLDING because of stop_request: by a person'),
     ('panda', {'asked': '', 'elsewhere': ['/robot2']}, 1,
-     'an arm is moved in /robot2: --namespace')])
+     'a node moves an arm with --namespace robot2\n')])
 def test_a_live_check_says_whose_arm_it_is_and_that_it_is_stopped(
         capsys, monkeypatch, robot, change, code, words):
     """Before, all of these ended "panda may be armed", or with nothing but its drivers."""

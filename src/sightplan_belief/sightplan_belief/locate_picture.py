@@ -95,7 +95,7 @@ class Found:
     present: float | None = None
 
     def __post_init__(self) -> None:
-        """Drop the numbers of an answer where there is none."""
+        """Clear all probabilities where it cannot be told whether the target is there."""
         if self.whereabouts is not Whereabouts.CANNOT_TELL:
             return
         guesses = tuple(replace(region, probability=None) for region in self.regions)

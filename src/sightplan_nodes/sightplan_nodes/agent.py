@@ -77,8 +77,6 @@ from sightplan_nodes.work import Worker
 _METHOD, _OF_WORDS = 'belief', 'grounded_plan'
 """Methods, for a condition and for words, of a goal in the world as it stands that names none."""
 _MAX_ACTIONS = 30
-_WAITING, _RESET = 'waiting for the other nodes', 'reset'
-"""Stages of an episode before it starts."""
 """Budget of actions of such a goal that names none."""
 
 
@@ -238,7 +236,7 @@ class AgentNode(Node):
         s = self._settings
         self._world.build()
         recorder = _FeedbackRecorder(self._recorder, handle)
-        recorder.report(_WAITING)
+        recorder.report(names.WAITING_STAGE)
         options = parse_options(s.method_options, 'method_options',
                                 type(policy_settings(goal.method)))
         policy = make_policy(goal.method, options, self._truth)
@@ -254,11 +252,11 @@ class AgentNode(Node):
             for port in needed.values():
                 if port not in missing:
                     port.wait_until_there(s.startup_timeout_s)
-            recorder.report(_RESET)  # for which an arm moves out of the camera's view
+            recorder.report(names.RESET_STAGE)  # for which an arm moves out of the camera's view
             look_around(goal, self._world, prompts)
             if missing:
                 self._world.begin_again()  # an arm is made ready after the wait
-                recorder.report(_WAITING)
+                recorder.report(names.WAITING_STAGE)
         domain, problem = messages.read_problem(goal, prompts)
         spec = messages.spec_from_msg(goal, problem)
         self._world.wait_until_there(s.startup_timeout_s)
@@ -266,7 +264,7 @@ class AgentNode(Node):
             port.wait_until_there(s.startup_timeout_s)
         self._recorder.messages.domain = self._visual_planner.domain = domain
         self._recorder.messages.session = goal.session
-        recorder.report(_RESET)
+        recorder.report(names.RESET_STAGE)
 
         def goal_reached() -> bool:
             assert self._truth is not None, 'made for an episode that stops at its goal'

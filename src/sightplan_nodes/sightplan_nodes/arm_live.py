@@ -19,6 +19,7 @@ from sensor_msgs.msg import Image, JointState
 from sightplan_interfaces import msg
 from std_srvs.srv import Trigger
 
+from sightplan.graphs.placing import flag_of
 from sightplan.graphs.up import SECURITY
 from sightplan.model import DeadlineError
 from sightplan_arm.config import RobotConfig, load_robot
@@ -81,8 +82,8 @@ class LiveClient(Node):
             space = self.get_namespace().strip('/')
             raise DeadlineError(
                 f'no node moves an arm in ROS_DOMAIN_ID={os.environ.get("ROS_DOMAIN_ID", "0")}, '
-                f'{f"namespace {space}" if space else "without a namespace"}; there is one in '
-                f'{", ".join(elsewhere)}: --namespace')
+                f'{f"namespace {space}" if space else "without a namespace"}; there is one with '
+                f'{flag_of(*elsewhere)}')
         simulated = self.count_publishers(names.driver(robot.arm.joint_states, names.SIMULATED))
         hardware = names.SIMULATED if simulated else names.REAL
         measures = LiveMeasures(self, robot, hardware)

@@ -28,7 +28,7 @@ from sightplan_nodes.failures import error_text
 from sightplan_nodes.parameters import declare_settings
 from sightplan_nodes.spin import main as run_main
 
-NAME = 'bag_player'
+NAME = names.BAG_PLAYER
 _IDLE_S = 0.5  # the longest sleep
 _DISCOVERY_S = 1.0
 """Time in which another node that publishes episodes is heard of [s]."""

@@ -12,6 +12,7 @@ from sightplan.commands.frame import DONE, FAILED, Result, add_command
 from sightplan.commands.shared_flags import PlaceArguments
 from sightplan.model import CancelledError, FeedbackStatus, InputError, StopReason, user_path
 from sightplan.records import messages
+from sightplan_nodes import names
 
 _EXAMPLES = """\
 examples:
@@ -28,8 +29,8 @@ cancels, and an arm holds. The shell needs the ROS_DOMAIN_ID that "sightplan up"
 """
 _REACHED = (StopReason.PLAN_DONE.value, StopReason.GOAL_REACHED.value)
 _LONGEST_S = 86_400.0
-_STAGES = {'waiting for the other nodes': 'waiting for the other nodes',
-           'reset': 'making the world ready', 'started': 'looking and planning'}
+_STAGES = {names.WAITING_STAGE: 'waiting for the other nodes',
+           names.RESET_STAGE: 'making the world ready', 'started': 'looking and planning'}
 """Words that are printed at a stage of an episode, by the stage in the feedback."""
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that cancel: Ctrl-C, ``kill`` and ``timeout``, and the end of the shell's session."""

@@ -20,9 +20,10 @@ from sightplan_interfaces import msg
 from sightplan_interfaces.action import RunEpisode
 
 from sightplan.agent import method_names, needs_visual_planner
+from sightplan.graphs.placing import flag_of
 from sightplan.model import BusyError, DeadlineError, InputError
 from sightplan_nodes import names, qos
-from sightplan_nodes.asking import spinning_node
+from sightplan_nodes.asking import namespaces_with, spinning_node
 from sightplan_nodes.calls import ActionCaller
 
 _APPEAR_S = 10.0
@@ -146,19 +147,16 @@ class DoClient(Node):
 
     def _nobody(self) -> str:
         """What to say where there is no agent: where it was looked for, and where there is one."""
-        agents = {space for name, space in self.get_node_names_and_namespaces()
-                  if name == names.AGENT}
         where = f'in ROS_DOMAIN_ID={os.environ.get("ROS_DOMAIN_ID", "0")}'
         space = self.get_namespace().strip('/')
         if space:
             where += f', namespace {space}'
-        if self.get_namespace() in agents:
+        if (names.AGENT, self.get_namespace()) in self.get_node_names_and_namespaces():
             return (f'the node {names.AGENT} is there {where}, but not its action '
                     f'{self.resolve_topic_name(names.RUN_EPISODE)}; if the graph was started '
                     f'with remappings, repeat them, as in -r {names.RUN_EPISODE}:=NAME')
-        elsewhere = sorted(f'--namespace {one.strip("/")}' if one.strip('/') else
-                           'no namespace (leave --namespace out)' for one in agents)
-        remedy = (f'there is one with {" or ".join(elsewhere)}' if elsewhere else
+        elsewhere = namespaces_with(self, (names.AGENT,))
+        remedy = (f'there is one with {flag_of(*elsewhere)}' if elsewhere else
                   'start one with "sightplan up do", which prints its ROS_DOMAIN_ID')
         return f'there is no agent {where}; {remedy}'
 

@@ -324,12 +324,7 @@ def _bag_player(parameters: Values, values: Values) -> Interface:
 
 
 _OF_NODES: Mapping[str, Callable[[Values, Values], Interface]] = {
-    names.SIM_BRIDGE: _sim_bridge, names.ARM_BRIDGE: _arm_bridge,
-    names.ARM_WATCHER: _arm_watcher, names.GROUNDER: _grounder,
-    names.VLM_PLANNER: _vlm_planner, names.PATH_CRITIC: _path_critic,
-    names.SYMBOLIC_PLANNER: _symbolic_planner, names.AGENT: _agent,
-    names.METRICS_RECORDER: _metrics_recorder, names.EXPERIMENT: _experiment,
-    names.RERUN_VIEWER: _rerun_viewer, 'bag_player': _bag_player}
+    node: globals()[f'_{node}'] for node in names.NODES}
 """The function that gives the interface of a node, by executable of this package."""
 
 

@@ -40,8 +40,10 @@ VLM_PLANNER = 'vlm_planner'
 PATH_CRITIC = 'path_critic'
 EXPERIMENT = 'experiment'
 RERUN_VIEWER = 'rerun_viewer'
-NODES = frozenset({SIM_BRIDGE, ARM_BRIDGE, ARM_WATCHER, GROUNDER, SYMBOLIC_PLANNER, VLM_PLANNER,
-                   PATH_CRITIC, EXPERIMENT, RERUN_VIEWER, AGENT, METRICS_RECORDER})
+BAG_PLAYER = 'bag_player'
+NODES = (SIM_BRIDGE, ARM_BRIDGE, ARM_WATCHER, GROUNDER, SYMBOLIC_PLANNER, VLM_PLANNER, PATH_CRITIC,
+         EXPERIMENT, RERUN_VIEWER, AGENT, METRICS_RECORDER, BAG_PLAYER)
+"""The nodes of graphs; ``interfaces`` has a function for each of them."""
 VIEWER_READY = f'{RERUN_VIEWER}/ready'
 """Service that is there once the viewer gets the world's pictures."""
 
@@ -62,6 +64,8 @@ PLAN = f'{SYMBOLIC_PLANNER}/plan'
 COMPARE_PATHS = f'{PATH_CRITIC}/compare_paths'
 PROPOSE_PLAN = f'{VLM_PLANNER}/plan'
 RUN_EPISODE = f'{AGENT}/run_episode'
+WAITING_STAGE, RESET_STAGE = 'waiting for the other nodes', 'reset'
+"""Stages of an episode, in the action's feedback, before it starts."""
 START_RUN = f'{METRICS_RECORDER}/start_run'
 FINISH_RUN = f'{METRICS_RECORDER}/finish_run'
 SPENDING = {node: f'{node}/spending' for node in (GROUNDER, VLM_PLANNER)}

@@ -166,7 +166,7 @@ class RosWorld:
     """The port World over sim_bridge, or arm_bridge with the same names.
 
     Attributes:
-        on_begun: is told each action before it is carried out; None: nobody is.
+        on_begun: callback with each action before it is carried out, or None.
     """
 
     def __init__(self, node: Node, deadlines: Deadlines,

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from sightplan.model import AskPurpose, StopReason
-from sightplan_nodes import agent
+from sightplan_nodes import agent, names
 from sightplan_nodes.failures import BY_CODE
 
 SOURCES = Path(__file__).resolve().parents[2]
@@ -31,7 +31,7 @@ def test_the_action_s_comment_lists_all_stages() -> None:
     action = (SOURCES / 'sightplan_interfaces' / 'action' / 'RunEpisode.action').read_text('utf-8')
     source = inspect.getsource(agent)
     stages = {*(one.value for one in AskPurpose), *re.findall(r"\breport\('([^']+)'", source),
-              *(getattr(agent, name) for name in re.findall(r'\breport\((_[A-Z]+)\)', source))}
+              *(getattr(names, name) for name in re.findall(r'\breport\(names\.(\w+)\)', source))}
     assert {'reset', 'act', 'waiting for the other nodes'} <= stages
     comment = ' '.join(action.partition('string stage')[2].replace('#', ' ').split())
     listed = comment.replace(' or the purpose of a question:', '').split(', ')

@@ -49,6 +49,12 @@ class Remap:
         return Remap(_within(namespace, self.source), _within(namespace, self.target), self.node)
 
 
+def flag_of(*namespaces: str) -> str:
+    """The flags of a command that choose namespaces, to copy."""
+    return ' or '.join(f'--{NAMESPACE} {space.strip("/")}' if space.strip('/') else
+                       f'no namespace (leave --{NAMESPACE} out)' for space in namespaces)
+
+
 def read_namespace(text: str) -> str:
     """Return a namespace without slashes around it; '' for none.
 
