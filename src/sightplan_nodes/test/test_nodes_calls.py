@@ -359,6 +359,7 @@ def test_who_stood_still_gives_up_after_what_came_meanwhile_was_taken() -> None:
     ('no image came', 'agent: no image came'),
     ('agent: no image came', 'agent: no image came'),
     ('arm_bridge: the arm holds', 'arm_bridge: the arm holds'),
+    ('bag_player: no bag', 'bag_player: no bag'),
     ('arm_bridge does not know what is on its table',
      'arm_bridge does not know what is on its table')])
 def test_an_error_names_one_node(message: str, said: str) -> None:
