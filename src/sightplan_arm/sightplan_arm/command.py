@@ -20,7 +20,7 @@ from sightplan.commands.flags import REQUIRED, argument, option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, add_group, read_numbers
 from sightplan.commands.shared_flags import PlaceArguments
 from sightplan.console.progress import EpisodeBar
-from sightplan.model import InputError, user_path
+from sightplan.model import InputError, counted, user_path
 from sightplan.model.region import LEAST_TO_ACT
 
 if TYPE_CHECKING:
@@ -262,11 +262,6 @@ def _numbers(values: Any, digits: int = 6) -> Any:
     if isinstance(values, list | tuple):
         return [_numbers(value, digits) for value in values]
     return round(float(values), digits)
-
-
-def _some(count: int, word: str) -> str:
-    """A number of things in words: 1 point, 2 points."""
-    return f'{count} {word}{"" if count == 1 else "s"}'
 
 
 _WATCHDOG_S = 0.01  # period in which the gate looks
@@ -625,7 +620,7 @@ def calibrate(arguments: CalibrateArguments) -> Result:
     left_out = [names[i] for i in np.flatnonzero(~found.used)]
     used = int(found.used.sum())
     most = float(found.residuals_px[found.used].max())
-    print(f'{used} of {_some(len(names), "point")} used; reprojection error '
+    print(f'{used} of {counted(len(names), "point")} used; reprojection error '
           f'{found.reprojection_px:.2f} pixels, the largest {most:.2f}')
     for name in left_out:
         print(f'left out, contradicts the rest: {name}')
@@ -784,7 +779,7 @@ def _places(arguments: CalibrateArguments, robot: RobotConfig, info: CameraInfo,
             raise InputError(f'{path}: {picture.shape[1]} x {picture.shape[0]} pixels, but '
                              f'--camera-info is for {info.width} x {info.height}')
         numbers, seen = made.detect(picture)
-        print(f'{path}: {_some(len(numbers), "corner")} of the board found')
+        print(f'{path}: {counted(len(numbers), "corner")} of the board found')
         if not len(numbers):
             raise ExtrinsicsError(f'{path}: no corner of the board is seen; {_LARGER}')
         found += len(numbers)
@@ -796,11 +791,11 @@ def _places(arguments: CalibrateArguments, robot: RobotConfig, info: CameraInfo,
                    if arguments.depth else [math.nan] * len(numbers))
     if arguments.image and len(places) < LEAST_POINTS:
         of = (made.squares_x - 1) * (made.squares_y - 1) * len(arguments.image)
-        beside = (f', and {_some(len(places) - found, "point")} in {arguments.points}'
+        beside = (f', and {counted(len(places) - found, "point")} in {arguments.points}'
                   if len(places) > found else '')
         raise ExtrinsicsError(
-            f'{_some(found, "corner")} of {of} found in '
-            f'{_some(len(arguments.image), "picture")}{beside}: at least {LEAST_POINTS} are '
+            f'{counted(found, "corner")} of {of} found in '
+            f'{counted(len(arguments.image), "picture")}{beside}: at least {LEAST_POINTS} are '
             f'needed; {_LARGER}')
     return np.array(places), np.array(pixels), names, np.array(depths)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
-from sightplan.model import InputError, SightplanError
+from sightplan.model import InputError, SightplanError, counted
 from sightplan_arm.camera_files import checked_camera
 from sightplan_arm.camera_pose import slope_at
 from sightplan_arm.geometry import (
@@ -199,7 +199,7 @@ def _checked(points: ArrayLike, pixels: ArrayLike) -> tuple[Vector, Vector]:
     if not (np.isfinite(p).all() and np.isfinite(s).all()):
         raise InputError('a coordinate of points or pixels is not a finite number')
     if len(p) < LEAST_POINTS:
-        raise ExtrinsicsError(f'{len(p)} point{"" if len(p) == 1 else "s"}: at least '
+        raise ExtrinsicsError(f'{counted(len(p), "point")}: at least '
                               f'{LEAST_POINTS} are needed, 10 to 20 are better; spread them '
                               'over the table and over heights')
     _check_spread(p, s)

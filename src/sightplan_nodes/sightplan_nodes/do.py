@@ -10,7 +10,14 @@ from typing import Any
 from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command
 from sightplan.commands.shared_flags import PlaceArguments
-from sightplan.model import CancelledError, FeedbackStatus, InputError, StopReason, user_path
+from sightplan.model import (
+    CancelledError,
+    FeedbackStatus,
+    InputError,
+    StopReason,
+    counted,
+    user_path,
+)
 from sightplan.records import messages
 from sightplan_nodes import names
 
@@ -94,7 +101,7 @@ def do(arguments: DoArguments) -> Result:
         raise_error(result, 'agent')
     reached = result.stop_reason in _REACHED
     ending = 'cancelled' if cancelled else 'done' if reached else 'not done'
-    print(f'{ending} after {result.steps} action{"" if result.steps == 1 else "s"}: '
+    print(f'{ending} after {counted(result.steps, "action")}: '
           f'{result.message or result.error_msg or result.stop_reason} ({result.seconds:.1f} s)')
     return {'stop_reason': result.stop_reason, 'message': result.message,
             'steps': int(result.steps), 'seconds': float(result.seconds)}, (

@@ -30,6 +30,7 @@ from sightplan.model import (
     ProblemAdopted,
     Proposed,
     Stepped,
+    counted,
 )
 from sightplan.model.event_handler import EventHandler
 from sightplan.records.bag_policy import NOT_KEPT
@@ -389,7 +390,7 @@ def _plan(status: str, length: int | None, took: float | None, cached: bool | No
           plan: str = '', message: str = '') -> Block:
     solved = status == 'solved'
     title = (f'no plan: {words(status)}' if not solved else
-             'plan' if length is None else f'plan of {length} action{"" if length == 1 else "s"}')
+             'plan' if length is None else f'plan of {counted(length, "action")}')
     facts = tuple(filter(None, ('from the cache' if cached else '', message)))
     return Block('plan', title, took, texts=(('plan', plan),) if plan else (), facts=facts,
                  good=None if solved else False)
@@ -398,8 +399,7 @@ def _plan(status: str, length: int | None, took: float | None, cached: bool | No
 def _proposal(event: Proposed) -> Block:
     proposal = event.proposal
     good = None if proposal.status.value == 'planned' else False
-    title = (f'proposal of {len(proposal.actions)} action'
-             f'{"" if len(proposal.actions) == 1 else "s"}' if proposal.actions else
+    title = (f'proposal of {counted(len(proposal.actions), "action")}' if proposal.actions else
              f'proposal: {words(proposal.status.value)}')
     texts = [('plan', ' → '.join(map(str, proposal.actions))), ('why', proposal.explanation),
              ('named', proposal.named if not proposal.actions else ''),
@@ -510,7 +510,7 @@ def result_text(line: Mapping[str, Any]) -> str:
     if not measures.scored(line):
         return f'not scored: {line["error"] or words(line["stop"])}'
     if measures.solved(line):
-        return f'solved in {line["executed"]} action{"" if line["executed"] == 1 else "s"}'
+        return f'solved in {counted(line["executed"], "action")}'
     if line['failure']:
         return f'failed: {words(line["failure"]["cause"])}'
     return f'not solved ({words(line["stop"])})'

@@ -28,6 +28,7 @@ from sightplan.model import (
     Proposed,
     SightplanError,
     StopReason,
+    counted,
 )
 from sightplan.model.timeline import Moment, Step, problem_known
 from sightplan.records.behaviour_tree import NodeChange
@@ -95,11 +96,7 @@ def explain(episode: RecordedEpisode, line: Mapping[str, Any], *, title: str = '
 
 
 def _plan_in_words(length: int | None) -> str:
-    return 'a plan' if length is None else f'a plan of {_actions(length)}'
-
-
-def _actions(count: int) -> str:
-    return f'{count} action{"" if count == 1 else "s"}'
+    return 'a plan' if length is None else f'a plan of {counted(length, "action")}'
 
 
 def explain_line(line: Mapping[str, Any], notes: Sequence[str] = ()) -> Explanation:
@@ -359,12 +356,12 @@ class _Reader:
         were = 'was' if len(left) == 1 else 'were'
         if ended is not None and ended.reason in _GOAL_HELD:
             return 'the goal holds, as far as is known: ' + (
-                f'{_actions(len(left))} of the last plan {were} not needed' if left else
+                f'{counted(len(left), "action")} of the last plan {were} not needed' if left else
                 'nothing of the last plan was left')
         if not left:
             return 'nothing was planned after the last action'
         return (f'{left[0]} was next, or under way, when the episode ended: '
-                f'{_actions(len(left))} of {len(plan)} of the last plan {were} left')
+                f'{counted(len(left), "action")} of {len(plan)} of the last plan {were} left')
 
     def _left(self, plan: tuple[Action, ...]) -> tuple[Action, ...]:
         """What is left of a plan whose first actions were done last; nothing if they were not."""
@@ -404,8 +401,8 @@ class _Reader:
                                      if plan and plan[0] != action))[:_MOST_ALTERNATIVES]
         if firsts:
             plan = firsts[-1]
-            return Why(f'it is the first of a plan of {_actions(len(plan))} that the planner '
-                       'found now',
+            return Why(f'it is the first of a plan of {counted(len(plan), "action")} that the '
+                       'planner found now',
                        tuple(map(str, plan)), 1, towards, others)
         again = self._done[-1:] == [action]
         earlier = self._plan_in_hand(action, self._done) or (
@@ -584,7 +581,7 @@ def _changes(before: Belief | None, after: Belief | None) -> tuple[Change, ...]:
 def _why_proposed(event: Proposed, towards: tuple[Fact, ...]) -> Why:
     proposal = event.proposal
     count = len(proposal.actions)
-    text = (f'the model proposed {count} action{"s" if count != 1 else ""}; this is the first'
+    text = (f'the model proposed {counted(count, "action")}; this is the first'
             if count else f'the model proposed no action that can be sent: '
             f'{words(proposal.status.value)}' + (f', {proposal.message}' if proposal.message
                                                   else ''))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from sightplan.agent import policy_class
-from sightplan.model import FeedbackStatus, SightplanError, StopReason
+from sightplan.model import FeedbackStatus, SightplanError, StopReason, counted
 from sightplan_report.html import words
 
 
@@ -81,8 +81,7 @@ def stopped(reason: str, message: str, budget: int | None = None) -> str:
         return words(reason) + because(message)
     text = _STOPS[known]
     if known is StopReason.BUDGET:
-        ending = '' if budget == 1 else 's'
-        return f'its budget of {budget} action{ending} was used up' if budget else text
+        return f'its budget of {counted(budget, "action")} was used up' if budget else text
     if known is StopReason.ERROR:
         cause = next((words for name, words in _HOLDS.items() if message.endswith(f'({name})')),
                      None) or next((words for name, words in _ERRORS.items()

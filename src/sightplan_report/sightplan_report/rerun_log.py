@@ -60,6 +60,7 @@ from sightplan.model import (
     Stepped,
     TruthSource,
     Verdict,
+    counted,
     user_path,
 )
 from sightplan.model.event_handler import EventHandler
@@ -285,8 +286,7 @@ class RerunLog(EventHandler):
         self._at()
         result = event.result
         if result.status is PlanningStatus.SOLVED:
-            ending = '' if len(result.plan) == 1 else 's'
-            head = f'Plan of {len(result.plan)} action{ending}' + (
+            head = f'Plan of {counted(len(result.plan), "action")}' + (
                 ', kept' if result.cached else f', {result.seconds:.2f} s')
         else:
             head = f'No plan: {result.status.value}. {result.message}'

@@ -39,6 +39,7 @@ from sightplan.model import (
     World,
     WorldError,
     check_settings,
+    counted,
     plugins,
     settings_fields,
 )
@@ -312,8 +313,7 @@ def show_problem(arguments: ShowArguments) -> Result:
     print(_side_by_side(views))
     print(f'\n{domain.goal_text(problem)}\n')
     if solved:
-        actions = 'action' if len(result.plan) == 1 else 'actions'
-        print(f'a shortest plan, {len(result.plan)} {actions}:')
+        print(f'a shortest plan, {counted(len(result.plan), "action")}:')
         for number, action in enumerate(result.plan, start=1):
             print(f'{number:3}  {action}')
     else:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sightplan.metrics import measures
+from sightplan.model import counted
 
 
 class Pace:
@@ -165,9 +166,8 @@ class ProgressBar(EpisodeBar):
             return
         verdict = ('solved' if _good(line) else 'not solved') if measures.scored(line) else (
             f'not scored ({line["error"] or "there is no ground truth"})')
-        actions = 'action' if line['steps'] == 1 else 'actions'
         self.say(f'[{self.done}/{self.total}] {line["id"]}: {verdict}, '
-                 f'{line["steps"]} {actions}, {line["stop"]}, {line["seconds"]:.1f} s, '
+                 f'{counted(line["steps"], "action")}, {line["stop"]}, {line["seconds"]:.1f} s, '
                  f'ETA {self.time_left}')
 
     def _say_why(self, line: Mapping[str, Any]) -> None:

@@ -45,6 +45,7 @@ from sightplan.model.errors import (
     StoppedError,
     UnknownImageError,
     WorldError,
+    counted,
     did_you_mean,
     excerpt,
 )
@@ -111,6 +112,6 @@ __all__ = [
     'SpendingCapError', 'State', 'Stepped', 'StopReason', 'StoppedError', 'SymbolicPlanner',
     'Target', 'TargetMasks', 'TextualWorld', 'TruthSource', 'UnknownImageError', 'Usage',
     'Verdict', 'VisualPlanner', 'VisualTask', 'World', 'WorldError', 'check_settings',
-    'config_files', 'config_folders', 'did_you_mean', 'excerpt', 'identity_values', 'is_ros_name',
-    'param', 'prompt_id', 'settings_fields', 'used_between', 'user_path',
+    'config_files', 'config_folders', 'counted', 'did_you_mean', 'excerpt', 'identity_values',
+    'is_ros_name', 'param', 'prompt_id', 'settings_fields', 'used_between', 'user_path',
 ]

@@ -128,6 +128,11 @@ def did_you_mean(text: str, choices: Sequence[str]) -> str:
     return f'; did you mean {close[0]!r}?' if close else ''
 
 
+def counted(count: int, word: str) -> str:
+    """Return a number of things in words: 1 point, 2 points."""
+    return f'{count} {word}{"" if count == 1 else "s"}'
+
+
 def reason_of(error: Exception) -> str:
     """Return what went wrong, without the path that messages of the system begin with."""
     return (isinstance(error, OSError) and error.strerror) or str(error)
