@@ -327,7 +327,7 @@ def test_images_that_cannot_be_read_are_named(made: Callable) -> None:
 
 
 @pytest.mark.parametrize(('atoms', 'what'), [
-    (['clear r', 'clear g'], '2 atoms have 1 wordings'), (['clear(r)'], "question '?': atom")])
+    (['clear r', 'clear g'], '2 atoms have 1 wordings'), (['clear(r'], "question '?': atom")])
 def test_questions_that_cannot_be_read_are_named(made: Callable, atoms: list[str],
                                                  what: str) -> None:
     with made() as client:
