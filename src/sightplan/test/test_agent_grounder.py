@@ -128,7 +128,7 @@ def test_where_it_cannot_be_asked_whether_a_thing_is_there_other_answers_are_kep
 
 
 def test_a_refused_question_does_not_cost_the_others_where_the_rest_is_to_be_asked():
-    """Issue 47: keep_going was ignored, and nothing was asked."""
+    """With keep_going a refused question does not cost the others."""
     questions = [Question.of_words('Is the red block in column 2?'),
                  Question.of_words('Is there an elephant?'),
                  Question.of_words('Is the red block in column 1?')]

@@ -215,7 +215,7 @@ def by_hand():
 
 @pytest.mark.parametrize(('goal', 'solved'), [(None, False), ((), None)])
 def test_an_episode_of_an_instruction_alone_is_not_scored_by_its_empty_goal(goal, solved):
-    """Issue 47: "put the red mug on the tray" was given up, and the empty goal held: solved."""
+    """The empty goal of an instruction that was given up would always hold."""
     problem = two_blocks()
     told = problem if goal is None else dataclasses.replace(
         problem, goal=goal, instruction='put the red mug on the tray')

@@ -115,7 +115,7 @@ def test_a_free_question_is_answered_yes_or_no_or_in_words(picture, tmp_path, ca
 @pytest.mark.parametrize('question', [
     'Does the {} block have anything on it?', 'Is the {} block covered?'])
 def test_of_a_thing_that_is_not_there_the_opposite_cannot_be_told(picture, capsys, question):
-    """Issue 47: "no" to whether an absent block is topmost was shown as Yes, 1.000."""
+    """The answer "no" about an absent block is no yes to the opposite question."""
     colours = {'red', 'green', 'blue', 'yellow', 'purple', 'orange'}
     there = {DOMAIN.wording.object_text(name, 'block').removesuffix(' block')
              for name in PROBLEM.of_type('block')}

@@ -198,7 +198,7 @@ def test_nothing_is_sure_that_no_check_confirmed_or_whose_words_are_unknown(
     assert not thing['sure'] and doubt in thing['doubt']
     assert thing['answer'] == ('cannot tell' if 'know' in doubt else 'here')
     assert (doubt in thing['reason']) is ('know' in doubt)
-    # Issue 47: a unicorn was present with .9, and at its place with .882.
+    # A probability beside "cannot tell" would be taken for an answer.
     assert thing['regions']
     for number in (thing['probability'], thing['present'], thing['regions'][0].get('probability')):
         assert number is None or 'know' not in doubt

@@ -27,7 +27,7 @@ def test_the_table_of_reasons_to_stop_has_all_of_them() -> None:
 
 
 def test_the_action_s_comment_lists_all_stages() -> None:
-    """Issue 47: it named the stage ``enumerate``, which there is not."""
+    """The comment names each stage that there is, and no other."""
     action = (SOURCES / 'sightplan_interfaces' / 'action' / 'RunEpisode.action').read_text('utf-8')
     source = inspect.getsource(agent)
     stages = {*(one.value for one in AskPurpose), *re.findall(r"\breport\('([^']+)'", source),

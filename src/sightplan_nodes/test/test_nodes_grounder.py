@@ -362,7 +362,7 @@ def test_an_atom_that_does_not_fit_its_question_is_refused(
 
 def test_a_refused_question_does_not_cost_the_others_where_the_rest_is_to_be_asked(
         made: Callable) -> None:
-    """Issue 47: with keep_going no question was answered."""
+    """With keep_going a refused question does not cost the others."""
     with made(domain='blocksworld') as client:
         for keep_going, verdicts in ((False, []), (True, [1, 0, 1])):
             reply = client.ground_service(Ground.Request(
@@ -440,7 +440,7 @@ def test_a_picture_comes_from_the_camera_by_its_stamp(made: Callable) -> None:
 @pytest.mark.parametrize('frame', ['', 'made_up'])
 def test_a_stamp_alone_names_a_picture_of_the_camera_or_is_refused(made: Callable, frame: str,
                                                                    ) -> None:
-    """Issue 47: the stamp was ignored, the newest picture answered about, and none was told."""
+    """A stamp names a picture of the camera; another than that one is not answered about."""
     def asked(stamp_ns: int) -> Ground.Request:
         request = query_messages.fill_questions(Ground.Request(), Client.questions('r'))
         request.observation.header = MESSAGES.header(stamp_ns, frame)
@@ -554,7 +554,7 @@ def test_lifecycle(made: Callable) -> None:
 
 
 def test_an_impossible_transition_is_refused_and_the_node_goes_on(made: Callable) -> None:
-    """Issue 47: rclpy's error ended the node, and there was no reply."""
+    """The reply says that it was refused; an error of rclpy would end the node."""
     with made(autostart=False) as client:
         assert not client.change(Transition.TRANSITION_ACTIVATE)
         assert client.state() == State.PRIMARY_STATE_UNCONFIGURED

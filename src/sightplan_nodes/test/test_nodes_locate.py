@@ -181,7 +181,7 @@ def test_places_of_all_targets_in_order(made: Callable) -> None:
 
 
 def test_a_guess_about_unknown_words_has_no_number_that_looks_like_an_answer() -> None:
-    """Issue 47: who thresholds the probability would have reached for a unicorn."""
+    """A client that thresholds the probability must not reach for a unicorn."""
     unicorn = Found(Target('a unicorn'), (replace(MUG, probability=0.882),), 0.882,
                     True, unknown=('unicorn',), present=0.9)
     located, = query_messages.fill_found(Locate.Response(), [unicorn]).found
