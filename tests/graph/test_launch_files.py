@@ -19,12 +19,14 @@ import pytest
 from sightplan.graphs.graph import Graph, load_graph
 from sightplan.graphs.up import DEAF_TO_INTERRUPTS
 from sightplan.model import InputError
+from sightplan.runs.graph_check import with_protocol
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / 'launch').glob('*.launch.py'))
 
 
 ARM = {'world': 'arm_bridge', 'hardware': 'simulated'}
+BAG = {'bag': str(ROOT / 'examples' / 'three_paths')}
 
 
 class Call:
@@ -77,6 +79,11 @@ def graph_of(file: Path) -> Graph:
     return load_graph(ROOT / 'config' / 'graphs' / f'{file.name.split(".")[0]}.yaml')
 
 
+def needed(graph: Graph) -> dict[str, object]:
+    """Arguments without which a graph is refused."""
+    return dict(BAG) if 'bag' in graph.values([]) else {}
+
+
 def test_nodes_get_keys_of_their_own_where_security_is_on(
         described, monkeypatch: pytest.MonkeyPatch) -> None:
     file = next(file for file in FILES if file.name == 'grasp.launch.py')
@@ -117,14 +124,14 @@ def test_the_same_arguments_and_nodes(described, file: Path) -> None:
             assert set(given['choices']) == {*argument.allowed, given['default_value']}
     defaults = graph.values([])
     for tried in ({}, {name: True for name in defaults if defaults[name] is False},
-                  {name: 'given' for name in ('rerun', 'bag') if name in defaults},
+                  {name: 'given' for name in ('rerun',) if name in defaults},
                   {name: value for name, value in ARM.items() if name in defaults},
                   *({'method': method} for method in ('oracle', 'plan_cot', 'idle')
                     if 'method' in defaults),
                   {'namespace': 'left', 'remap': 'camera/image_raw:=/eye grounder:~/ground:=ask'
                    if 'domain' in defaults else 'a:=b'}):
-        values = {**defaults, **tried}
-        started = launched(found, tried)
+        values = with_protocol({**defaults, **needed(graph), **tried})
+        started = launched(found, {**needed(graph), **tried})
         wanted = graph.chosen(values).nodes
         assert len(started) == len(wanted)
         for node, spec in zip(started, wanted, strict=True):
@@ -155,7 +162,8 @@ def test_the_first_end_of_a_node_stops_all_and_fails_unless_the_run_is_done(desc
                                                                             ) -> None:
     runs, stopping = (types.SimpleNamespace(is_shutdown=stops) for stops in (False, True))
     graph = graph_of(file)
-    for node, spec in zip(launched(described(file)), graph.chosen(graph.values([])).nodes,
+    values = {**graph.values([]), **needed(graph)}
+    for node, spec in zip(launched(described(file), needed(graph)), graph.chosen(values).nodes,
                           strict=True):
         ended = node.named['on_exit']
         for code in (0, 1, 2, -9):

@@ -230,7 +230,7 @@ def test_a_calibration_of_a_foreign_domain_is_known_by_its_name(folder, capsys):
 @pytest.mark.parametrize(('line', 'message'), [
     ('{"atom": "on r,x", "answer": "yes"}', 'on r,x is not an atom'),
     ('{"atom": "inside r,g", "answer": "yes"}', 'inside r,g is not an atom'),
-    ('{"atom": "on(r,g)", "answer": "yes"}', "'on(r,g)'"),
+    ('{"atom": "on(r,g", "answer": "yes"}', "'on(r,g'"),
     ('{"answer": "yes"}', 'atom is missing'),
     ('{"atom": "on r,g", "answer": 1}', 'answer = 1'),
     ('{"atom": "on r,g"}', 'answer is missing'),

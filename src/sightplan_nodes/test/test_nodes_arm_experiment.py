@@ -96,7 +96,7 @@ def test_a_run_waits_until_an_arm_that_was_stopped_before_is_rearmed(run) -> Non
     others = StoppedArm()
     code, said = run(others)
     assert (code, len(others.goals), len(others.loaded)) == (0, 3, 4)
-    assert 'for a person to re-arm it: r in the operator console' in said
+    assert 'for a person to re-arm it: r in the console of the operator' in said
     assert others.rearmed == 0
 
 
