@@ -128,7 +128,7 @@ def test_a_world_and_simulated_models_need_no_torch(empty, tmp_path):
                                f'runs/{words[1]}', cwd=tmp_path)
         assert done.returncode == 0 and '1 of 1' in done.stdout, done.stderr
     done = environment.run('run', '--split', 'simple', '--method', 'ground', cwd=tmp_path)
-    assert done.returncode == 1 and 'sightplan_models[torch]' in done.stderr
+    assert done.returncode == 1 and 'pip install safetensors tokenizers' in done.stderr
     done = environment.run('run', '--domain', 'household', '--split', 'simple', '--method',
                            'oracle', '--world-option', 'paths=planned', cwd=tmp_path)
     assert refused(done, 'sightplan_sim[paths]')

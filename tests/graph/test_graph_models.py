@@ -117,7 +117,7 @@ def test_a_limit_on_spending_stops_the_run_which_can_be_taken_up(
         first = start(*options(1500))
         assert first.wait() == 1, first.text
         assert [line['stop'] for line in first.lines()] == ['budget']
-        assert 'experiment: agent: vlm_planner: the cap is reached' in first.text
+        assert 'experiment: vlm_planner: the cap is reached' in first.text
         assert 'broken off after 1 of 3 episodes' in first.text
         spent, checks = len(server.bodies), len(server.checks)
         assert checks, 'it is found out whether pictures arrive'
