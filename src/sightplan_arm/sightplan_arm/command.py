@@ -678,7 +678,7 @@ def _warnings(found: Extrinsics, std_m: float, depth: bool) -> list[str]:
 
 
 def _far_warnings(arguments: CalibrateArguments, before: Vector, found: Vector) -> list[str]:
-    """What may be wrong where the pose is far from the one in the robot's file."""
+    """Likely causes of a pose that is far from the one in the robot's file."""
     import numpy as np
 
     from sightplan_arm.geometry import distance

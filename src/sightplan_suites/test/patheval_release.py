@@ -136,7 +136,7 @@ def write_records(folder: Path) -> None:
 
 
 def write_release(folder: Path) -> Path:
-    """All of it but models' outputs."""
+    """Write the whole release, except the models' outputs."""
     write_environments(folder)
     write_pairs(folder)
     write_records(folder)

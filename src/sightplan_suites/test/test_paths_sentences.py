@@ -32,7 +32,7 @@ SQUARE = ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0))
 
 
 def words_of(reading: Reading) -> set[str]:
-    """What is wanted, in the words of ``path_sentences.txt``."""
+    """The wishes and limits of a sentence, as ``path_sentences.txt`` writes them."""
     limits = {re.sub('^[a-z_]+(?=[<>])', lambda m: LIMITS.get(m[0], m[0]), limit.text)
               for limit in reading.limits.limits}
     return ({SHORT[name] + '-+'[sign > 0] for name, sign in reading.wants.items()} | limits

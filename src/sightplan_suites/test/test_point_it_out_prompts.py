@@ -89,7 +89,7 @@ def sent(tmp_path: Path, data: str, split: str = 's1', *replies: str, **changes:
 
 
 def said(body: dict[str, Any]) -> list[str]:
-    """What the user says, part by part; '' for a picture."""
+    """The texts of a request's user message, in order; '' stands for a picture."""
     content = body['messages'][-1]['content']
     return [part.get('text', '') for part in content]
 

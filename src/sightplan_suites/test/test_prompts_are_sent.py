@@ -54,7 +54,7 @@ def _is_slow(suite: str, domain: str, split: str, method: str) -> bool:
 
 
 def _read(body: dict[str, Any]) -> tuple[str, ...]:
-    """What a request says, text by text; a picture by its size."""
+    """The texts of a logged request, in order; the size stands for a picture."""
     said = []
     for message in body['messages']:
         content = message['content']
@@ -68,7 +68,7 @@ def _read(body: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _printed(request: dict[str, Any]) -> tuple[str, ...]:
-    """The same of a request as the command gives it."""
+    """The texts and picture sizes of a request that ``sightplan prompts`` prints."""
     return (*([f'system: {request["system"]}'] if request['system'] else []), *(
         f'user: {part}' if isinstance(part, str) else 'picture {} x {}'.format(*part['picture'])
         for part in request['user']), f'{request["max_tokens"]} tokens')

@@ -184,14 +184,24 @@ def _check_parts(values: Mapping[str, Any]) -> None:
     if values['world'] != _SIMULATED or not (
             needs_grounder(method) or needs_visual_planner(method)):
         return
-    options = parse_options(values['world_options'], 'world_options')
-    if values['execution'] == _ARM:
-        options['execution'] = _ARM
+    options = _world_options(values)
     check_world_options(values['domain'], options, 'world_options')
+    _check_view(values, options, method,
+                parse_options(values['method_options'], 'method_options'))
+
+
+def _world_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a simulated world, among them how it carries out actions."""
+    options = parse_options(values.get('world_options', ''), 'world_options')
+    return {**options, 'execution': _ARM} if values['execution'] == _ARM else options
+
+
+def _check_view(values: Mapping[str, Any], options: Mapping[str, Any], method: str,
+                method_options: Mapping[str, Any]) -> None:
+    """Refuse a model that can do nothing with what a world with some options shows."""
     shown = shown_with(values['domain'], options)
     if shown is not None:
-        check_shown(values['backend'], method,
-                    parse_options(values['method_options'], 'method_options'), shown)
+        check_shown(values['backend'], method, method_options, shown)
 
 
 def _is_simulated(values: Mapping[str, Any]) -> bool:
@@ -212,14 +222,8 @@ def _check_problem(values: Mapping[str, Any]) -> Problem:
         problem = find_problem(load_domain(values['domain']), values['problem'])
     except InputError as error:
         raise InputError(f'problem:={values["problem"]}: {error}') from error
-    if values['world'] != _SIMULATED or 'execution' not in values:
-        return problem
-    options = parse_options(values.get('world_options', ''), 'world_options')
-    if values['execution'] == _ARM:
-        options['execution'] = _ARM
-    shown = shown_with(values['domain'], options)
-    if shown is not None:
-        check_shown(values['backend'], RunSettings().method, {}, shown)
+    if values['world'] == _SIMULATED and 'execution' in values:
+        _check_view(values, _world_options(values), RunSettings().method, {})
     return problem
 
 

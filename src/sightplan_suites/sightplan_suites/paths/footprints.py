@@ -1,4 +1,4 @@
-"""What of the floor a robot covers: a disc, or a polygon that turns with it."""
+"""Footprint of a robot on the floor: a disc, or a polygon that turns with the robot."""
 
 from __future__ import annotations
 
