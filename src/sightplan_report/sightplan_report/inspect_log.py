@@ -3,27 +3,32 @@
 A log is a zip file of JSON: ``header.json`` (what was run, by what, and the measures),
 ``summaries.json`` (one entry a sample) and ``samples/<id>_epoch_<n>.json``. An episode is a sample
 whose transcript holds, step by step, the questions with their answers and the action. Trials of a
-problem are epochs of one sample. The format is that of inspect_ai 0.3 (log version 2); the package
+problem are epochs of one sample. The picture of a failure, where the run kept it or its bag has it,
+is the last message. The format is that of inspect_ai 0.3 (log version 2); the package
 itself is not needed to write it.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from sightplan.metrics import measures
 from sightplan.model import Answer, InputError
 from sightplan.model.whole_files import replacing
+from sightplan.records.evidence import failure_picture
 from sightplan_report.export import escaped
 from sightplan_report.grouping import grouped
+from sightplan_report.lines import SAMPLE
 from sightplan_report.results import Line, Results, RunResults
+from sightplan_report.sample_page import kept_picture
 
 FOLDER = 'inspect'
 _VERSION = 2
@@ -166,7 +171,10 @@ def _primary_first(run: RunResults, found: Mapping[str, Any]) -> list[tuple[str,
 
 
 def _stats(run: RunResults) -> Json:
-    return {'started_at': _created(run), 'completed_at': '', 'model_usage': _usages(
+    """Usage, and a time of completion as if the items had been run one after another."""
+    end = datetime.fromisoformat(_created(run)) + timedelta(
+        seconds=sum(line['seconds'] or 0.0 for line in run.lines))
+    return {'started_at': _created(run), 'completed_at': end.isoformat(), 'model_usage': _usages(
         run.exact_model, [line['usage'] for line in run.lines if line['usage']])}
 
 
@@ -204,7 +212,8 @@ def sample_of(run: RunResults, line: Line, answers: Sequence[Mapping[str, Any]] 
     reply = line['reply'] if isinstance(line.get('reply'), str) else ''
     answer = reply or json.dumps(line.get('answer'), ensure_ascii=False)
     messages = [{'role': 'user', 'content': _input(line)},
-                {'role': 'assistant', 'content': answer, 'model': run.exact_model or None}]
+                {'role': 'assistant', 'content': answer, 'model': run.exact_model or None},
+                *_picture(run, line)]
     found: Json = {
         'id': name, 'epoch': epoch, 'uuid': hashlib.sha256(
             f'{_id(run)} {line["id"]}'.encode('utf-8', 'replace')).hexdigest()[:22],
@@ -220,6 +229,14 @@ def sample_of(run: RunResults, line: Line, answers: Sequence[Mapping[str, Any]] 
     return found
 
 
+def _picture(run: RunResults, line: Line) -> list[Json]:
+    """The picture of an item's failure as a message; empty without one."""
+    found = (kept_picture if run.kind == SAMPLE else failure_picture)(run.folder, line)
+    return [] if found is None else [{'role': 'user', 'content': [
+        {'type': 'text', 'text': 'Where it failed:'},
+        {'type': 'image', 'image': f'data:image/png;base64,{base64.b64encode(found).decode()}'}]}]
+
+
 def _input(line: Line) -> str:
     """Task of an item, as far as the results state it."""
     details = line.get('details') or {}
@@ -230,7 +247,7 @@ def _input(line: Line) -> str:
 
 def _target(line: Line) -> str:
     """Right answer of a sample, where the results have it; of an episode, that the goal holds."""
-    if line.get('kind') == 'sample':
+    if line.get('kind') == SAMPLE:
         truth = line.get('truth')
         return '' if truth is None else ('yes' if truth else 'no') if isinstance(
             truth, bool) else json.dumps(truth, ensure_ascii=False)
@@ -255,7 +272,7 @@ def _metadata(line: Line) -> Json:
 
 def _events(run: RunResults, line: Line, answers: Sequence[Mapping[str, Any]]) -> list[Json]:
     """Transcript of an episode: before each action a table of the questions, then the action."""
-    if line.get('kind') == 'sample':
+    if line.get('kind') == SAMPLE:
         return []
     asked = grouped(answers, lambda answer: answer.get('step'))
     made: list[Json] = []
@@ -305,14 +322,18 @@ def _p_yes(answer: Mapping[str, Any]) -> str:
 
 
 def _summary(sample: Json) -> Json:
-    """Summary of a sample for the list of samples."""
-    def short(value: object) -> object:
+    """Summary of a sample for the list of samples: its scalar fields, long texts cut."""
+    def short(value: Any) -> Any:
         return value[:_LONGEST] if isinstance(value, str) else value
-    found = {key: sample[key] for key in (
-        'id', 'epoch', 'uuid', 'input', 'target', 'scores', 'model_usage', 'started_at',
-        'total_time')}
-    return {**found, 'metadata': {
-        key: short(value) for key, value in sample['metadata'].items()
-        if not isinstance(value, (list, dict))}, 'completed': True,
-        'message_count': len(sample['messages']),
-        'error': sample['error']['message'] if 'error' in sample else None}
+
+    def scalars(fields: Json) -> Json:
+        return {key: short(value) for key, value in fields.items()
+                if not isinstance(value, (list, dict))}
+
+    found = {key: short(sample[key]) for key in (
+        'id', 'epoch', 'uuid', 'input', 'target', 'model_usage', 'started_at', 'total_time')}
+    scores = sample['scores'] and {
+        name: scalars(score) for name, score in sample['scores'].items()}
+    return {**found, 'scores': scores, 'metadata': scalars(sample['metadata']), 'completed': True,
+            'message_count': len(sample['messages']),
+            'error': sample['error']['message'] if 'error' in sample else None}

@@ -69,6 +69,8 @@ def test_the_header_says_what_was_run_and_how_it_went(logs):
     assert first['metrics']['low95']['value'] == 0.0 < first['metrics']['high95']['value']
     usage = header['stats']['model_usage'].popitem()[1]
     assert (usage['input_tokens'], usage['total_tokens'], usage['total_cost']) == (20, 26, None)
+    assert header['stats']['started_at'] == '2026-01-02T03:04:05+00:00'
+    assert header['stats']['completed_at'] == '2026-01-02T03:04:08+00:00'  # 3 items of 1 s
 
 
 def test_trials_are_epochs_and_each_sample_has_a_summary(logs):
@@ -109,6 +111,34 @@ def test_a_sample_has_its_reply_and_truth(logs):
     assert log['header.json']['results']['scores'][0]['name'] == 'accuracy'
 
 
+def test_the_picture_of_a_failure_is_the_last_message(tmp_path):
+    failed = line(0, False)
+    failed['failure']['picture'] = 'failed.png'
+    run = write_run(tmp_path / 'e', [failed, line(1)])
+    (run / 'failed.png').write_bytes(b'a picture')
+    wrong = sample(0, truth=False, picture='failed.png')
+    samples = write_run(tmp_path / 's', [wrong, sample(1)], suite='predicates', kind='samples',
+                        method={'name': 'ask'})
+    (samples / 'failed.png').write_bytes(b'a picture')
+    for path in inspect_log.write_logs(gather([run, samples]), tmp_path / 'out'):
+        first, second = (part for name, part in read(path).items() if name.startswith('samples/'))
+        assert first['messages'][-1]['content'][1] == {
+            'type': 'image', 'image': 'data:image/png;base64,YSBwaWN0dXJl'}
+        assert [message['role'] for message in second['messages']] == ['user', 'assistant']
+
+
+def test_long_texts_are_cut_in_summaries_alone(tmp_path):
+    run = write_run(tmp_path / 's', [sample(reply='Yes' + 2000 * '.', truth='y' * 2000)],
+                    suite='predicates', kind='samples', method={'name': 'ask'})
+    log = read(inspect_log.write_logs(gather(run), tmp_path / 'out')[0])
+    summary, = log['summaries.json']
+    whole = next(part for name, part in log.items() if name.startswith('samples/'))
+    assert (len(summary['target']), len(whole['target'])) == (1000, 2002)
+    for name, score in summary['scores'].items():
+        assert len(score['answer']) == 1000
+        assert score['value'] == whole['scores'][name]['value']
+
+
 def test_the_same_run_gives_the_same_bytes(tmp_path):
     results = gather(episodes(tmp_path / 'e'))
     first, second = (inspect_log.write_logs(results, tmp_path / name)[0] for name in 'ab')
@@ -144,4 +174,5 @@ def test_the_real_package_reads_them(logs, tmp_path):
         assert len(log_of.read_eval_log_sample_summaries(str(path))) == len(log.samples)
         first = log.samples[0]
         assert log_of.read_eval_log_sample(str(path), first.id, first.epoch).uuid == first.uuid
+        assert log.stats.completed_at > log.stats.started_at
         assert '"samples"' in log.model_dump_json()
