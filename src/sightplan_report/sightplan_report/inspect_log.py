@@ -3,9 +3,9 @@
 A log is a zip file of JSON: ``header.json`` (what was run, by what, and the measures),
 ``summaries.json`` (one entry a sample) and ``samples/<id>_epoch_<n>.json``. An episode is a sample
 whose transcript holds, step by step, the questions with their answers and the action. Trials of a
-problem are epochs of one sample. The picture of a failure, where the run kept it or its bag has it,
-is the last message. The format is that of inspect_ai 0.3 (log version 2); the package
-itself is not needed to write it.
+problem are epochs of one sample. The picture of a failure, where the run kept it or its bag has
+it, is the last message. The format is that of inspect_ai 0.3 (log version 2); the package itself
+is not needed to write it.
 """
 
 from __future__ import annotations
