@@ -63,7 +63,8 @@ def test_odd_traces_are_drawn(trace):
 @pytest.mark.parametrize(('text', 'score'), [
     ('{"explanation": "fine", "score": 4}', 4), ('```json\n{"score": 5}\n```', 5),
     ('<think>{"score": 1}</think> {"score": 3}', 3), ('I say {"score": "2"}.', 2),
-    ('{"score": 4.0}', 4), ('{"score": 4} and so {"score": 4}', 4)])
+    ('{"score": 4.0}', 4), ('{"score": 4} and so {"score": 4}', 4),
+    ('[{"score": 4}]', 4), ("{'score': 4,}  # rather good", 4)])
 def test_ratings_are_read(text, score):
     assert judging.read_rating(text).value == score
 

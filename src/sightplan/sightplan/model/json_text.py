@@ -23,9 +23,7 @@ def load_json(text: str | bytes) -> Any:
         ValueError: it is no JSON.
         RecursionError: it is nested too deeply.
     """
-    if isinstance(text, bytes):
-        text = text.decode(json.detect_encoding(text), 'surrogatepass')
-    return DECODER.decode(text)
+    return json.loads(text, parse_int=_integer)
 
 
 _TEXT = r'(?P<text>"(?:[^"\\]|\\.)*+")'
@@ -55,7 +53,3 @@ def load_commented_json(text: str) -> Any:
 
 def _integer(text: str) -> int | float:
     return int(text) if len(text) <= MOST_DIGITS else float(text)
-
-
-DECODER = json.JSONDecoder(parse_int=_integer)
-"""Reads JSON as ``load_json`` does, also within a text (``raw_decode``)."""

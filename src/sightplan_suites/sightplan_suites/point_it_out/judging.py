@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model.json_text import DECODER
 from sightplan.model.query import Model, ask_one
 from sightplan.model.reply_text import after_thoughts, refuses
 from sightplan.queries.generate import Generate
+from sightplan.queries.literals import MOST_CHARS, find_literals
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_parts import Unread
 from sightplan_suites.point_it_out.agreement import Preference, Rating, Ratings
@@ -24,7 +24,6 @@ from sightplan_suites.point_it_out.traces import ShownTrace
 LEAST, MOST = 1, 5
 """Lowest and highest rating."""
 Better = Literal['A', 'B']
-_MOST_CHARS = 100_000
 _DIGIT = re.compile(r'\s*([1-5])\s*')
 
 
@@ -140,14 +139,16 @@ def _only(text: str, key: str, read: Any) -> Judgement:
     said = after_thoughts(text)
     if refuses(said):
         raise Unread('the reply says that no picture was seen, or that it will not answer')
-    found = [entry for entry in _objects(said) if key in entry]
+    values = (literal.value for literal in find_literals(said[:MOST_CHARS])[0])
+    found = [entry for value in values for entry in (value if isinstance(value, list) else [value])
+             if isinstance(entry, dict) and key in entry]
     if not found:
         raise Unread(f'no JSON object with "{key}"')
-    values = {read(entry[key]) for entry in found}
-    if len(values) > 1:
+    judged = {read(entry[key]) for entry in found}
+    if len(judged) > 1:
         raise Unread(f'several objects with different values of "{key}"')
     explanation = found[-1].get('explanation')
-    return Judgement(values.pop(), explanation if isinstance(explanation, str) else '')
+    return Judgement(judged.pop(), explanation if isinstance(explanation, str) else '')
 
 
 def _rating(value: Any) -> int:
@@ -166,16 +167,3 @@ def _better(value: Any) -> Better:
         case 'B':
             return 'B'
     raise Unread(f'better = {str(value)[:40]!r} is neither A nor B')
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The outermost JSON objects in a text."""
-    place = 0
-    text = text[:_MOST_CHARS]
-    while (place := text.find('{', place)) >= 0:
-        try:
-            found, place = DECODER.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            place += 1
-        else:
-            yield found
