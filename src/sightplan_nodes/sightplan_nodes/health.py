@@ -35,6 +35,7 @@ from sightplan_interfaces.action import ExecuteSkill, RunEpisode
 from sightplan_interfaces.msg import Heartbeat
 from sightplan_interfaces.srv import Ground, Plan, ProposePlan, ResetWorld, StartRun
 
+from sightplan.commands.flags import CommandParser, add_flags, argument, option, read_flags
 from sightplan.graphs.graph import beside
 from sightplan.graphs.hearing import Hearing
 from sightplan.graphs.placing import NAMESPACE, REMAP, joined, resolve
@@ -303,34 +304,37 @@ def who_hears_whom(table: Mapping[str, Collection[str]]) -> list[Health]:
     return found
 
 
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0.0 < value <= 600.0:
-        raise argparse.ArgumentTypeError('must be more than 0 and at most 600')
-    return value
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthArguments:
+    """Arguments of the command."""
+
+    nodes: tuple[str, ...] = argument('name of a node', default=(), metavar='NODE')
+    discovery: bool = option(
+        False, 'tell whether nodes find each other at all; of use where a discovery server has to '
+        'be there for that')
+    hears: bool = option(
+        False, 'show which node hears which, and tell whether each hears all others')
+    namespace: str = option(
+        '', 'namespace of the graph, in which names without / before them are', metavar='NAME')
+    remap: tuple[str, ...] = option(
+        (), 'with which the graph was started (repeat for more)', metavar='FROM:=TO',
+        names=('-r',))
+    timeout: float = option(5.0, 'limit in seconds for all of them together', low=0.01, high=600.0,
+                            metavar='S')
+    json: bool = option(False, 'the last line of standard output is one JSON object')
 
 
 def main(args: Sequence[str] | None = None) -> int:
     """Examine the nodes named on the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog='python -m sightplan_nodes.health', epilog=_EXAMPLES,
         description='Tell whether nodes are alive and ready.',
         formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('nodes', metavar='NODE', nargs='*', help='name of a node')
-    parser.add_argument('--discovery', action='store_true',
-                        help='tell whether nodes find each other at all; of use where a discovery '
-                             'server has to be there for that')
-    parser.add_argument('--hears', action='store_true',
-                        help='show which node hears which, and tell whether each hears all others')
-    parser.add_argument('--namespace', default='', metavar='NAME',
-                        help='namespace of the graph, in which names without / before them are')
-    parser.add_argument('-r', '--remap', action='append', default=[], metavar='FROM:=TO',
-                        help='with which the graph was started (repeat for more)')
-    parser.add_argument('--timeout', type=_seconds, default=5.0, metavar='S',
-                        help='limit in seconds for all of them together (default: 5)')
-    parser.add_argument('--json', action='store_true',
-                        help='the last line of standard output is one JSON object')
-    arguments = parser.parse_args(args)
+    add_flags(parser, HealthArguments)
+    try:
+        arguments = read_flags(HealthArguments, parser.parse_args(args))
+    except InputError as error:
+        parser.error(str(error))
     if not (arguments.nodes or arguments.discovery or arguments.hears):
         parser.error('name a node, or give --discovery or --hears')
     found = [check_discovery(arguments.timeout)] if arguments.discovery else []
