@@ -34,6 +34,8 @@ def main(arguments):
     said = ask(node, Ground, 'grounder/ground',
                Ground.Request(atoms=[atom], questions=[question]))
     print(f'{question} {said.texts[0]} (P(yes) = {said.p_yes[0]:.3f})')
+    if any(said.read_as):
+        print(f'The question was read as: {said.read_as[0]}')
     found, = ask(node, Locate, 'grounder/locate', Locate.Request(targets=[thing])).found
     where = {Located.HERE: 'here', Located.NOT_HERE: 'not here'}.get(found.whereabouts, 'unclear')
     places = [(list(one.x), list(one.y)) for one in found.regions]

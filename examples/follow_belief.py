@@ -1,7 +1,7 @@
 """Print what the agent believes, and which plan it follows, while an episode goes on.
 
-The topic agent/plan has all replies of the planner, also to what a method only supposes. The plan
-that is followed is the newest one with the action that is then carried out (agent/step) in it.
+The topic agent/plan has all replies of the planner, also to what a method only supposes. Each step
+(agent/step) says which of them it follows.
 
 With a graph that has an agent (``sightplan up do``, ``sightplan up experiment method:=belief``):
 
@@ -27,22 +27,20 @@ def believed(message):
 
 
 def follow(steps, plans):
-    """Print the plan that each step belongs to, from its action on; forget the plans before.
+    """Print the plan that each step belongs to, from its action on.
 
-    A step whose plan is not there yet is kept: two topics come in any order. The agent numbers
-    the messages of an episode over all of its topics.
+    A step whose plan is not there yet is kept: two topics come in any order.
+
+    Args:
+        steps: whose plans are not printed yet.
+        plans: of all episodes, by episode and sequence number.
     """
     for step in [*steps]:
-        earlier = [one for one in plans
-                   if one.episode_id == step.episode_id and one.sequence < step.sequence]
-        plan = max((one for one in earlier if step.action in one.actions),
-                   key=lambda one: one.sequence, default=None)
+        plan = plans.get((step.episode_id, step.plan))
         if plan is None:
             continue
         rest = plan.actions[list(plan.actions).index(step.action):]
         print('plan:', ' '.join(f'{one.name}({", ".join(one.args)})' for one in rest))
-        plan.actions = rest[1:]
-        plans[:] = [one for one in plans if one is plan or one not in earlier]
         steps.remove(step)
 
 
@@ -50,10 +48,14 @@ def main(episodes=0):
     """Print until so many episodes have ended; 0: until Ctrl-C."""
     rclpy.init()
     node = rclpy.create_node('follow_belief')
-    plans, steps, ended, heard_s = [], [], [], [0.0]
+    plans, steps, ended, heard_s = {}, [], [], [0.0]
 
-    def take(kept, message):
-        kept.append(message)
+    def planned(message):
+        plans[message.episode_id, message.sequence] = message
+        follow(steps, plans)
+
+    def stepped(message):
+        steps.append(message)
         follow(steps, plans)
 
     def listen(kind, topic, tell):
@@ -62,8 +64,8 @@ def main(episodes=0):
             tell(message)
         node.create_subscription(kind, topic, hear, LATCHED)
     listen(Belief, 'agent/belief', believed)
-    listen(PlanStamped, 'agent/plan', lambda one: take(plans, one))
-    listen(Step, 'agent/step', lambda one: take(steps, one))
+    listen(PlanStamped, 'agent/plan', planned)
+    listen(Step, 'agent/step', stepped)
     listen(EpisodeEvent, 'agent/episode',
            lambda one: ended.append(one) if one.kind == one.ENDED else None)
     # What other topics have is heard out: it may come after the end.

@@ -17,9 +17,9 @@ EXAMPLES, INTERFACES = ROOT / 'examples', ROOT / 'src' / 'sightplan_interfaces'
 PAGES = sorted({ROOT / 'README.md', *ROOT.glob('docs/*.md'), *ROOT.glob('src/**/README.md')})
 RENAMED = {'ResetWorld': 'reset', 'ProposePlan': 'plan'}
 """Services whose names do not follow from their types."""
-TOPICS = {'AnswerArray': 'answers', 'Belief': 'belief', 'EpisodeEvent': 'episode',
+TOPICS = {'Asked': 'asked', 'Belief': 'belief', 'EpisodeEvent': 'episode',
           'Observation': 'observation', 'PlanStamped': 'plan', 'Step': 'step',
-          'ProposalStamped': 'proposal', 'ReplyArray': 'replies', 'Adopted': 'adopted'}
+          'ProposalStamped': 'proposal', 'Adopted': 'adopted'}
 """Topics of the agent by their types."""
 NODES = ('agent', 'arm_bridge', 'arm_watcher', 'experiment', 'grounder', 'metrics_recorder',
          'path_critic', 'sim_bridge', 'symbolic_planner', 'vlm_planner')
@@ -103,17 +103,15 @@ def test_of_all_plans_the_one_that_is_followed_is_shown(capsys) -> None:
     follow = runpy.run_path(str(EXAMPLES / 'follow_belief.py'))['follow']
     a, b, c = (SymbolicAction(name='moveblock', args=args.split())
                for args in ('r c1', 'g c2', 'p c3'))
-    plans = [PlanStamped(sequence=number, actions=actions) for number, actions in enumerate(
-        ([a, b], [c, a], [a, b, c], [c]))]
-    plans.append(PlanStamped(sequence=8, actions=[c, a]))
-    steps = [Step(sequence=4, action=a)]
-    follow(steps, plans)
-    steps += [Step(sequence=5, action=b), Step(sequence=7, action=a)]
+    plans = {('e', number): PlanStamped(actions=actions) for number, actions in enumerate(
+        ([a, b], [c, a], [a, b, c], [c]), 1)}
+    steps = [Step(episode_id='e', plan=3, action=a), Step(episode_id='e', plan=3, action=b),
+             Step(episode_id='e', plan=6, action=a)]
     follow(steps, plans)
     assert len(steps) == 1, 'its plan is still to come'
-    plans.append(PlanStamped(sequence=6, actions=[a, b]))
+    plans['e', 6] = PlanStamped(actions=[a, b])
     follow(steps, plans)
     assert capsys.readouterr().out.splitlines() == [
         'plan: moveblock(r, c1) moveblock(g, c2) moveblock(p, c3)',
         'plan: moveblock(g, c2) moveblock(p, c3)', 'plan: moveblock(r, c1) moveblock(g, c2)']
-    assert not steps and [list(one.actions) for one in plans] == [[c, a], [b]]
+    assert not steps

@@ -15,7 +15,7 @@ setup(
     # Data is found by kind, not listed file by file.
     package_data={NAME: ['py.typed', *(f'**/*.{kind}' for kind in (
         'yaml', 'json', 'jsonl', 'safetensors', 'md', 'txt', 'jinja', 'html', 'css', 'gz',
-        'js'))]},
+        'js', 'msg'))]},
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{NAME}']),
         (f'share/{NAME}', ['package.xml']),

@@ -36,7 +36,7 @@ def test_a_model_plans_on_ros_as_in_process(start, tmp_path: Path) -> None:
     for line in lines:
         counts = read_bag(graph.out / line['bag'])
         assert counts['/agent/proposal'] == line['steps'] == counts['/agent/step']
-        assert '/agent/answers' not in counts
+        assert '/agent/asked' not in counts
     identities = [json.loads((folder / 'run.json').read_text())['identity']
                   for folder in (tmp_path / 'inside', graph.out)]
     assert identities[0] == identities[1]

@@ -47,7 +47,7 @@ def test_recorded_paths_are_compared(critic):
 
 def test_paths_of_nav2s_actions_are_compared_and_the_best_is_followed(critic, tmp_path):
     """With the real interfaces of nav2_msgs; the servers behind them are a stand-in."""
-    pytest.importorskip('nav2_msgs')
+    pytest.importorskip('nav2_msgs.action')
     log = tmp_path / 'nav2.txt'
     with log.open('w') as file:
         nav2 = subprocess.Popen([sys.executable, Path(__file__).with_name('fake_nav2.py'),

@@ -26,6 +26,6 @@ def test_an_instruction_is_carried_out_and_its_bag_replays(start, tmp_path) -> N
     assert line['model'].startswith('embedded_model/detector@')
     check_recorded(graph.out, [line])
     told = next(content for topic, content in bag_content(graph.out / line['bag']).items()
-                if topic.endswith('agent/replies'))
+                if topic.endswith('agent/asked'))
     assert len(told) == 1 + line['executed'] + 1, (
         'what the topic is, and a look before each step and after the last')

@@ -17,7 +17,6 @@ from rosbags.interfaces import (
     QosTime,
 )
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
-from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from sightplan.records.bag import BagWriter, MessageTypes, Qos
 from sightplan.records.bag_messages import message_types
@@ -101,7 +100,7 @@ def rosbags_bag(folder: Path, plugin: StoragePlugin,
 class Topic:
     """A topic with its messages, dataclasses of ``rosbags``, by their times [s].
 
-    ``type`` is needed where there are none, or another name for the type of what is sent.
+    ``type`` is needed where there are none.
     """
 
     name: str
@@ -120,27 +119,15 @@ KINDS_OF_BAG = ((StoragePlugin.MCAP, CompressionMode.NONE),
 def record(folder: Path, *topics: Topic, plugin: StoragePlugin = StoragePlugin.MCAP,
            compression: CompressionMode = CompressionMode.NONE, store: Any = None) -> str:
     """Write a bag of messages, as ``ros2 bag record`` does; returns its folder."""
-    known = known_types().store
+    known = store or known_types().store
     writer = Writer(folder, version=9, storage_plugin=plugin)
     writer.set_compression(compression, CompressionFormat.ZSTD)
     with writer:
         for topic in topics:
             kind = topic.type or topic.messages[0][1].__msgtype__
-            connection = writer.add_connection(topic.name, kind, typestore=store or known)
+            connection = writer.add_connection(topic.name, kind, typestore=known)
             for seconds, message in topic.messages:
                 writer.write(connection, 10**9 + int(seconds * 1e9),
                              known.serialize_cdr(message, message.__msgtype__))
     return str(folder)
 
-
-def types_of_another_package(package: str, *names: str) -> Any:
-    """A typestore that has types of ours under the name of another package, which is unknown."""
-    found: dict[str, Any] = {}
-    for name in names:
-        text, _ = known_types().store.generate_msgdef(f'sightplan_interfaces/msg/{name}',
-                                                      ros_version=2)
-        found |= get_types_from_msg(text.replace('sightplan_interfaces', package),
-                                    f'{package}/msg/{name}')
-    store = get_typestore(Stores.ROS2_JAZZY)
-    store.register({name: kind for name, kind in found.items() if name.startswith(package)})
-    return store

@@ -414,7 +414,7 @@ def test_bags_of_another_version_are_refused(tmp_path: Path, recorded: tuple) ->
         (folder / path.name).write_text('\n'.join(
             row for row in path.read_text().splitlines() if ' memory ' not in f'{row} '))
     then = BagMessages(MessageTypes({PACKAGE: folder}))
-    with pytest.raises(InputError, match='agent/answers was recorded by another version.*again'):
+    with pytest.raises(InputError, match='agent/asked was recorded by another version.*again'):
         only(written(tmp_path / 'b', rows(recorded[0]), known=then.types))
 
 

@@ -190,9 +190,7 @@ def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain
         raise InputError(why + _example(grounder, image))
     meaning = meaning_of(made, asked)
     answer, = grounder.ground(Observation(image), [asked])
-    read_as = '' if meaning is None else (
-        f'the opposite of {meaning.text!r}' if meaning.opposite else meaning.text)
-    return FreeAnswer(made.name, answer, read_as)
+    return FreeAnswer(made.name, answer, '' if meaning is None else str(meaning))
 
 
 def _example(grounder: BackendGrounder, image: NDArray[np.uint8]) -> str:

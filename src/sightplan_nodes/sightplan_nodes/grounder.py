@@ -15,7 +15,7 @@ from sightplan_interfaces.srv import Ground, Locate, TellApart
 
 from sightplan.agent import answers_only_samples
 from sightplan.domains import domain_names, load_domain
-from sightplan.grounding import PARSERS, BackendGrounder, in_places
+from sightplan.grounding import PARSERS, BackendGrounder, in_places, meaning_of
 from sightplan.model import Answer, InputError, Observation, Question, SightplanError, param
 from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Deadline, Model, Query, Reply, can_ask, traits_of
@@ -142,6 +142,9 @@ class GrounderNode(BackendNode):
         able = [question for question, why in zip(questions, refused, strict=True) if not why]
         if any(refused) and not (request.keep_going and able):
             raise InputError(next(filter(None, refused)))
+        meant = [meaning_of(user, question) for question in questions]
+        if any(meant):
+            response.read_as = [messages.text(str(one or '')) for one in meant]
         try:
             answers = user.ask(
                 yes_no_queries(observation, able,

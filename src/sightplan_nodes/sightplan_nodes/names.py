@@ -8,13 +8,12 @@ of the node ``sim_bridge``).
 # What is recorded is named in the core, which reads and writes bags without ROS.
 from sightplan.records.topics import AGENT as AGENT
 from sightplan.records.topics import AGENT_ADOPTED as AGENT_ADOPTED
-from sightplan.records.topics import AGENT_ANSWERS as AGENT_ANSWERS
+from sightplan.records.topics import AGENT_ASKED as AGENT_ASKED
 from sightplan.records.topics import AGENT_BELIEF as AGENT_BELIEF
 from sightplan.records.topics import AGENT_EPISODE as AGENT_EPISODE
 from sightplan.records.topics import AGENT_OBSERVATION as AGENT_OBSERVATION
 from sightplan.records.topics import AGENT_PLAN as AGENT_PLAN
 from sightplan.records.topics import AGENT_PROPOSAL as AGENT_PROPOSAL
-from sightplan.records.topics import AGENT_REPLIES as AGENT_REPLIES
 from sightplan.records.topics import AGENT_STEP as AGENT_STEP
 from sightplan.records.topics import CAMERA_IMAGE as CAMERA_IMAGE
 from sightplan.records.topics import CAMERA_INFO as CAMERA_INFO

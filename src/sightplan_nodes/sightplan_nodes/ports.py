@@ -440,7 +440,7 @@ class RosPrivileged(_Client):
 
 
 class RosRecorder:
-    """The port Recorder over topics: ``~/episode``, ``~/observation``, ``~/answers`` and so on.
+    """The port Recorder over topics: ``~/episode``, ``~/observation``, ``~/asked`` and so on.
 
     The domain of an episode must be set in ``messages`` before it starts.
     """

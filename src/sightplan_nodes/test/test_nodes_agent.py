@@ -55,8 +55,7 @@ from sightplan_nodes.sim_bridge import SimBridge
 from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
 
 TOPICS = {names.AGENT_EPISODE: msg.EpisodeEvent, names.AGENT_OBSERVATION: msg.Observation,
-          names.AGENT_ANSWERS: msg.AnswerArray, names.AGENT_REPLIES: msg.ReplyArray,
-          names.AGENT_BELIEF: msg.Belief,
+          names.AGENT_ASKED: msg.Asked, names.AGENT_BELIEF: msg.Belief,
           names.AGENT_PLAN: msg.PlanStamped, names.AGENT_PROPOSAL: msg.ProposalStamped,
           names.AGENT_STEP: msg.Step}
 
@@ -467,7 +466,7 @@ def test_an_episode_is_solved_and_told() -> None:
     assert (ended.stop_reason, ended.steps) == ('plan_done', result.steps)
     kinds = [type(m).__name__ for m in ordered]
     assert kinds.count('Step') == result.steps
-    assert 0 < kinds.count('AnswerArray') <= kinds.count('Observation')
+    assert 0 < kinds.count('Asked') <= kinds.count('Observation')
     assert 'Belief' in kinds
     assert 'PlanStamped' in kinds
     assert b.listener.feedback[0] == 'waiting for the other nodes'
@@ -475,7 +474,7 @@ def test_an_episode_is_solved_and_told() -> None:
     assert b.listener.begun == [(m.index, str(m.action.args)) for m in ordered
                                 if isinstance(m, msg.Step)]
     assert b.listener.feedback.index('execute') < b.listener.feedback.index('act')
-    answers = [m for m in ordered if isinstance(m, msg.AnswerArray)]
+    answers = [m for m in ordered if isinstance(m, msg.Asked)]
     looks = {(m.header.stamp.sec, m.header.stamp.nanosec): m.image_id
              for m in ordered if isinstance(m, msg.Observation)}
     for array in answers:

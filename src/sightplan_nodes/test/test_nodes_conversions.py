@@ -61,6 +61,7 @@ from sightplan.model.whereabouts import Whereabouts
 from sightplan.queries import answered
 from sightplan.records import messages, topics
 from sightplan.records.bag_messages import BagMessages
+from sightplan.records.messages import EpisodeMessages
 from sightplan_nodes import conversions as c
 from sightplan_nodes import qos, query_messages
 from sightplan_nodes.conversions import MESSAGES
@@ -135,11 +136,6 @@ def test_answers_of_a_service_some_of_which_are_missing(answers: list[Answer | N
     response = sent(query_messages.fill_answers(Ground.Response(), answers))
     questions = [Question(Atom('p', (str(number),)), 'p?') for number in range(len(answers))]
     assert query_messages.partial_answers(response, questions) == answers
-
-
-@given(QUESTIONS)
-def test_question(question: Question) -> None:
-    assert messages.from_msg(Question, sent(MESSAGES.to_msg(question))) == question
 
 
 @given(RESULTS)
@@ -262,7 +258,7 @@ def asked_events(draw: st.DrawFn) -> Asked:
 @given(asked_events())
 def test_asked(event: Asked) -> None:
     message = sent(MESSAGES.event_to_msg(event, 'e', 1))
-    back = messages.event_from_msg(topics.AGENT_ANSWERS, message)
+    back = messages.event_from_msg(topics.AGENT_ASKED, message)
     assert known(back.observation) == known(event.observation)
     for field in dataclasses.fields(Asked):
         if field.name not in ('observation', 'queries'):
@@ -270,10 +266,25 @@ def test_asked(event: Asked) -> None:
     assert back.questions == event.questions
 
 
-def test_answers_without_their_questions_are_refused() -> None:
-    with pytest.raises(InputError, match='0 questions with 1 answers'):
-        messages.event_from_msg(topics.AGENT_ANSWERS,
-                                msg.AnswerArray(answers=[msg.Answer()], purpose=1))
+def test_replies_without_their_queries_are_refused() -> None:
+    with pytest.raises(InputError, match='1 queries with 0 replies'):
+        messages.event_from_msg(topics.AGENT_ASKED, msg.Asked(queries=['{}'], purpose=1))
+
+
+def test_a_step_names_the_newest_plan_with_its_action() -> None:
+    a, b, c = (Action(name) for name in 'abc')
+    recorder = EpisodeMessages(MESSAGES)
+    recorder.domain = load_domain('blocksworld')
+    spec = EpisodeSpec('e', recorder.domain.split_problems('simple')[0], 'belief')
+    proposal = Proposal(ProposalStatus.PLANNED, (c,))
+    sent_now = [recorder.message(event)[1] for event in (
+        EpisodeStarted(spec), Planned(PlanningResult(PlanningStatus.SOLVED, (a, b))),
+        Planned(PlanningResult(PlanningStatus.SOLVED, (b,))),
+        Proposed(Observation(), proposal),
+        *(Stepped(0, action, Feedback(FeedbackStatus.EXECUTED, '')) for action in (a, b, c)),
+        Stepped(3, None, Feedback(FeedbackStatus.INVALID, '')), EpisodeStarted(spec),
+        Stepped(0, a, Feedback(FeedbackStatus.EXECUTED, '')))]
+    assert [one.plan for one in sent_now if isinstance(one, msg.Step)] == [1, 2, 3, 0, 0]
 
 
 def known(seen: Observation) -> tuple[object, ...]:
@@ -331,7 +342,7 @@ def test_a_changed_picture_is_recorded_with_how_it_was_made() -> None:
     for number in (0, 1, 2):
         asked = view(observed, number)
         event = answered(asked, (), (), (), AskPurpose.ENUMERATION)
-        back = reader.event(topics.AGENT_ANSWERS, sent(MESSAGES.event_to_msg(event, 'e', 1)))
+        back = reader.event(topics.AGENT_ASKED, sent(MESSAGES.event_to_msg(event, 'e', 1)))
         assert back.observation.altered == asked.altered
         assert (back.observation.image_id, back.observation.visible_objects) == (
             asked.image_id, ('r',))
@@ -456,7 +467,7 @@ def test_numbers_of_another_version_are_named() -> None:
 
 
 @pytest.mark.parametrize(('name', 'values'), [
-    ('Answer', Verdict), ('AnswerArray', AskPurpose), ('Step', FeedbackStatus),
+    ('Answer', Verdict), ('Asked', AskPurpose), ('Step', FeedbackStatus),
     ('PlanStamped', PlanningStatus), ('Proposal', ProposalStatus), ('Located', Whereabouts)])
 def test_every_enumeration_value_has_the_number_of_the_interface(name: str, values: type,
                                                                  ) -> None:
@@ -468,19 +479,19 @@ def test_every_enumeration_value_has_the_number_of_the_interface(name: str, valu
 
 def test_other_numbers_are_those_of_the_interface() -> None:
     assert messages.EXPECTATIONS == {
-        None: msg.AnswerArray.EXPECT_NOTHING, True: msg.AnswerArray.EXPECT_YES,
-        False: msg.AnswerArray.EXPECT_NO}
+        None: msg.Answer.EXPECT_NOTHING, True: msg.Answer.EXPECT_YES,
+        False: msg.Answer.EXPECT_NO}
     assert (messages.STARTED, messages.ENDED) == (msg.EpisodeEvent.STARTED, msg.EpisodeEvent.ENDED)
     assert (messages.STATE, messages.OUTCOME) == (msg.Truth.STATE, msg.Truth.OUTCOME)
 
 
 @pytest.mark.parametrize(('cls', 'kind'), [
     (Usage, msg.Usage), (GroundingPrompt, msg.GroundingPrompt), (PastStep, msg.PastStep),
-    (Proposal, msg.Proposal), (Asked, msg.AnswerArray), (Proposed, msg.ProposalStamped),
+    (Proposal, msg.Proposal), (Asked, msg.Asked), (Proposed, msg.ProposalStamped),
     (Answer, msg.Answer)])
 def test_messages_have_every_field(cls: type, kind: type) -> None:
     """A field that the core gains must not be lost on the way."""
-    own = {Asked: {'observation', 'queries', 'replies'}, Answer: {'model', 'bounded'},
+    own = {Asked: {'observation', 'queries', 'replies', 'expected'}, Answer: {'model', 'bounded'},
            Proposed: {'observation'}}
     fields = {field.name for field in dataclasses.fields(cls)} - own.get(cls, set())
     assert fields <= set(kind.get_fields_and_field_types())

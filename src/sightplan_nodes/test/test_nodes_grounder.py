@@ -388,6 +388,22 @@ def test_a_model_of_one_domain_checks_atoms_where_no_other_domain_is_named(
         assert not client.backend.requests
 
 
+def test_words_that_are_not_the_domain_s_own_are_answered_with_what_they_were_read_as(
+        made: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ScriptedBackend, 'traits', Traits(
+        pixels=False, prompt=False, domain='blocksworld'))
+    own = 'Is the red block on top of the blue block?'
+    topmost = 'Is the red block the topmost of its column?'
+    with made() as client:
+        for texts, read_as in (((own, own), []), (
+                (own, 'Is anything on the red block?'), ['', f'the opposite of {topmost!r}'])):
+            reply = client.ground_service(Ground.Request(
+                atoms=['on r,b', 'on r,b' if texts[1] == own else 'clear r'], questions=texts,
+                observation=conversions.observation_to_request(Observation(IMAGE, 7))), LIMIT_S)
+            assert reply.error_code == 0, reply.error_msg
+            assert list(reply.read_as) == read_as
+
+
 def test_a_picture_is_known_by_its_id(made: Callable) -> None:
     with made() as client:
         unknown = client.ground('r', with_image=False)

@@ -252,7 +252,7 @@ def test_the_bag_holds_everything(bench: Callable) -> None:
     assert bag['/camera/image_raw'][0].data[0] == 50
     assert [m.kind for m in bag['/agent/episode']] == [1, 2]
     assert 'problem' in bag['/agent/episode'][0].problem_pddl
-    assert bag['/agent/answers'][0].questions[0].text == 'Is it?'
+    assert bag['/agent/asked'][0].answers[0].question == 'Is it?'
     assert bag['/agent/plan'][0].actions[0].name == ACTION.name
     assert len(bag['/agent/belief']) == len(bag['/agent/step']) == 1
     assert len(bag['/agent/observation']) == 2
@@ -384,7 +384,7 @@ def test_the_picture_of_the_goal_goes_into_the_bag_of_its_episode(bench: Callabl
 
 def test_of_a_labelled_picture_both_are_recorded(bench: Callable) -> None:
     labelled = np.full((40, 60, 3), 7, np.uint8)
-    fact = Fact(atom=MESSAGES.to_msg(FIRST.goal[0].atom), holds=False)
+    fact = Fact(atom=MESSAGES.to_msg(FIRST.goal[0].atom), probability=0.0)
     with bench() as b:
         b.agent.recorder = RosRecorder(b.agent, lambda: True)
         b.agent.recorder.messages.domain = DOMAIN
@@ -406,8 +406,8 @@ def test_of_a_labelled_picture_both_are_recorded(bench: Callable) -> None:
     assert len(topics['/camera/camera_info']) == 1
     look = topics['/agent/observation'][0]
     assert list(look.visible_objects) == ['r', 'c1']
-    assert [(f.atom.predicate, f.holds) for f in look.privileged_facts] == [
-        (fact.atom.predicate, False)]
+    assert [(f.atom.predicate, f.probability) for f in look.privileged_facts] == [
+        (fact.atom.predicate, 0.0)]
     found = bag_image(b.out / line['bag'], 50, seen.image_id)
     np.testing.assert_array_equal(found, labelled)
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bag_cases import KINDS_OF_BAG, Topic, record, types_of_another_package
+import bag_cases
+from bag_cases import KINDS_OF_BAG, Topic
 from sightplan.cli import main
+from sightplan.records.bag import MessageTypes
 from sightplan.records.bag_messages import BagMessages
 from sightplan.records.bag_reading import open_bag
-from sightplan_suites.paths.bag_files import recorded_map
+from sightplan_suites.paths.bag_files import NAV2_DEFINITIONS, recorded_map
 
-MAKE = BagMessages()
+MAKE = BagMessages(MessageTypes({'nav2_msgs': NAV2_DEFINITIONS}))
+record = functools.partial(bag_cases.record, store=MAKE.types.store)
 PATH, GRID = 'nav_msgs/msg/Path', 'nav_msgs/msg/OccupancyGrid'
-COSTMAP = 'sightplan_interfaces/msg/Costmap'
+COSTMAP = 'nav2_msgs/msg/Costmap'
 STRAIGHT, ROUND = ((1, 5), (19, 5)), ((1, 5), (1, 1), (19, 1), (19, 5))
 SHORTER = ('--vector', 'path_length=-1')
 
@@ -44,7 +48,7 @@ def costmap(lethal, frame='map'):
     costs = np.full((10, 20), 60, np.uint8)
     costs[4:6, list(lethal)] = 254
     return MAKE(COSTMAP, header=header(frame), data=costs.ravel(), metadata=MAKE(
-        'sightplan_interfaces/msg/CostmapMetaData', resolution=1.0, size_x=20, size_y=10))
+        'nav2_msgs/msg/CostmapMetaData', resolution=1.0, size_x=20, size_y=10))
 
 
 def compare(capsys, *arguments):
@@ -121,12 +125,10 @@ def test_a_map_of_a_file_or_of_another_bag(tmp_path, capsys):
 
 def test_a_costmap_is_read_by_its_costs(tmp_path, capsys):
     """As an old sqlite3 bag has it, whose type is known by its name alone, and as MCAP has it."""
-    message = costmap([9])
-    store = types_of_another_package('nav2_msgs', 'CostmapMetaData', 'Costmap')
-    topic = Topic('/global_costmap/costmap_raw', [(0, message)], 'nav2_msgs/msg/Costmap')
+    topic = Topic('/global_costmap/costmap_raw', [(0, costmap([9]))])
     updates = Topic('/global_costmap/costmap_raw_updates', [(1, path())])
     for plugin, _ in KINDS_OF_BAG[::3]:
-        bag = record(tmp_path / plugin.name, topic, PLANS, updates, plugin=plugin, store=store)
+        bag = record(tmp_path / plugin.name, topic, PLANS, updates, plugin=plugin)
         if plugin.name == 'SQLITE3':
             forget_definitions(Path(bag))
         code, found, err = compare(capsys, bag, *SHORTER, '--path-topic', '/plan')

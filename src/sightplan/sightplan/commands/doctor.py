@@ -219,9 +219,9 @@ def check_interfaces(site: Site) -> Check:
     return _trial('interfaces', site, site.build_command, (
         'from rclpy.type_support import check_for_type_support as check\n'
         'from sightplan_interfaces.action import RunEpisode\n'
-        'from sightplan_interfaces.msg import AnswerArray\n'
+        'from sightplan_interfaces.msg import Asked\n'
         'from sightplan_interfaces.srv import Ground\n'
-        'for kind in (RunEpisode, AnswerArray, Ground): check(kind)\n'
+        'for kind in (RunEpisode, Asked, Ground): check(kind)\n'
         'print("messages, services and actions load")'))
 
 

@@ -80,6 +80,10 @@ class Meaning:
     opposite: bool = False
     presence: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), compare=False)
 
+    def __str__(self) -> str:
+        """Return the question in words for people."""
+        return f'the opposite of {self.text!r}' if self.opposite else self.text
+
 
 class Paraphrases:
     """Reads the questions of a domain in other words than its own.

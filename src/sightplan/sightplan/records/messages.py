@@ -60,6 +60,7 @@ from sightplan.model import (
     Observation,
     Observed,
     PastStep,
+    Plan,
     Planned,
     PlanningResult,
     Privileged,
@@ -76,6 +77,7 @@ from sightplan.model import (
     Usage,
     Verdict,
 )
+from sightplan.model.answer import YES_NO
 from sightplan.model.ports import Calibration
 from sightplan.queries import answered
 from sightplan.records import topics
@@ -180,13 +182,13 @@ def time_from_msg(time: Any) -> int:
 
 # dataclasses, field by field
 
-_MESSAGES = {Atom: 'Atom', Action: 'SymbolicAction', Question: 'Question', Answer: 'Answer',
-             Usage: 'Usage', GroundingPrompt: 'GroundingPrompt', PastStep: 'PastStep',
-             Proposal: 'Proposal', Alteration: 'Alteration'}
+_MESSAGES = {Atom: 'Atom', Action: 'SymbolicAction', Answer: 'Answer', Usage: 'Usage',
+             GroundingPrompt: 'GroundingPrompt', PastStep: 'PastStep', Proposal: 'Proposal',
+             Alteration: 'Alteration'}
 """The messages that have the fields of a dataclass."""
 _OTHER_NAMES = {'plan': 'actions'}
 _APART: Mapping[type, tuple[str, ...]] = {
-    Asked: ('observation', 'queries', 'replies'), Proposed: ('observation',),
+    Asked: ('observation', 'queries', 'replies', 'expected'), Proposed: ('observation',),
     Answer: ('model', 'bounded')}
 """Fields, by dataclass, that are converted separately or that no message has."""
 
@@ -214,7 +216,7 @@ def _reader(kind: Any, name: str) -> Callable[[Any], Any]:
     if get_origin(kind) is tuple:
         read = _reader(get_args(kind)[0], name)
         return lambda values: tuple(map(read, values))
-    table = EXPECTATIONS if kind == bool | None else numbers(kind)
+    table = numbers(kind)
     return lambda value: _member(table, value, name)
 
 
@@ -425,8 +427,12 @@ def with_knowledge(observation: Observation, message: Any) -> Observation:
 
 
 def facts_from_msg(messages: Iterable[Any]) -> dict[Atom, bool]:
-    """Facts in messages."""
-    return {from_msg(Atom, message.atom): bool(message.holds) for message in messages}
+    """Facts that are known, in messages."""
+    return {atom: value > 0.5 for atom, value in _probabilities_from_msg(messages).items()}
+
+
+def _probabilities_from_msg(messages: Iterable[Any]) -> dict[Atom, float]:
+    return {from_msg(Atom, message.atom): float(message.probability) for message in messages}
 
 
 def privileged_from_msg(value: str) -> Privileged:
@@ -558,9 +564,7 @@ def event_from_msg(topic: str, message: Any,
             return ended_from_msg(message)
         case topics.AGENT_OBSERVATION:
             return Observed(with_knowledge(_elsewhere(message), message))
-        case topics.AGENT_ANSWERS:
-            return _answered_from_msg(message, _seen(message, observed))
-        case topics.AGENT_REPLIES:
+        case topics.AGENT_ASKED:
             return _asked_from_msg(message, _seen(message, observed))
         case topics.AGENT_ADOPTED:
             return _adopted_from_msg(message)
@@ -577,35 +581,31 @@ def event_from_msg(topic: str, message: Any,
 def belief_from_msg(message: Any) -> Belief:
     """A message's belief; its probabilities keep their order."""
     return Belief(state_from_msg(message.state),
-                  {from_msg(Atom, entry.atom): float(entry.probability)
-                   for entry in message.probabilities})
-
-
-def _answered_from_msg(message: Any, seen: Observation) -> Asked:
-    if not len(message.questions) == len(message.answers) == len(message.expected):
-        raise InputError(f'{len(message.questions)} questions with {len(message.answers)} answers '
-                         f'and {len(message.expected)} expectations')
-    return answered(seen, [from_msg(Question, one) for one in message.questions],
-                    [with_bound(from_msg(Answer, one)) for one in message.answers],
-                    words=named_prompt(message.prompt), **_values(Asked, message))
+                  _probabilities_from_msg(message.probabilities))
 
 
 def _asked_from_msg(message: Any, seen: Observation) -> Asked:
+    if not len(message.queries):
+        answers = message.answers
+        return answered(seen, [Question(from_msg(Atom, one.atom), one.question)
+                               for one in answers],
+                        [with_bound(from_msg(Answer, one)) for one in answers],
+                        [_member(EXPECTATIONS, one.expected, 'expected') for one in answers],
+                        words=named_prompt(message.prompt), **_values(Asked, message))
     try:
         queries, replies = read_asked([json.loads(one) for one in message.queries],
                                       [json.loads(one) for one in message.replies], seen)
     except (TypeError, ValueError) as error:
         raise InputError(f'queries of kind {message.kind!r}: {error}') from error
-    return Asked(seen, queries, replies, **{
-        own: read(getattr(message, name)) for own, name, read in _readers(Asked)
-        if own != 'expected'})
+    return Asked(seen, queries, replies, **_values(Asked, message))
 
 
 def _adopted_from_msg(message: Any) -> GoalAdopted | ProblemAdopted | ModelKnown:
     kind = _member(_ADOPTED, message.kind, 'kind')
     if kind is ModelKnown:
         return ModelKnown(**_values(ModelKnown, message))
-    goal = tuple(Literal(from_msg(Atom, fact.atom), bool(fact.holds)) for fact in message.goal)
+    goal = tuple(Literal(from_msg(Atom, fact.atom), fact.probability > 0.5)
+                 for fact in message.goal)
     if kind is GoalAdopted:
         return GoalAdopted(goal, message.source)
     if len(message.objects) != len(message.types):
@@ -674,8 +674,8 @@ class Messages:
         self._of_fields: dict[Any, list[tuple[str, str, Callable[[Any], Any]]]] = {}
         self._writers: dict[Any, Callable[[Any], Any]] = {
             str: text, int: int, float: float, bool: bool, float | None: probability_to_msg,
-            bool | None: EXPECTATIONS.__getitem__, Action | None: self.action_to_msg,
-            Usage | None: self.usage_to_msg, Instance: self.instance_to_msg,
+            Action | None: self.action_to_msg, Usage | None: self.usage_to_msg,
+            Instance: self.instance_to_msg,
             Region | None: lambda region: [] if region is None else [self.region_to_msg(region)]}
 
     def _own(self, name: str, /, **fields: Any) -> Any:
@@ -784,12 +784,12 @@ class Messages:
         visible = observation.visible_objects
         return {'knows_visible': visible is not None, 'visible_objects': list(visible or ()),
                 'text': text(observation.text or ''),
-                'privileged_facts': self.facts_to_msg(observation.privileged_facts)}
+                'privileged_facts': self._facts(observation.privileged_facts.items())}
 
-    def facts_to_msg(self, facts: Mapping[Atom, bool]) -> list[Any]:
-        """Facts as messages, in their order (prompts keep it)."""
-        return [self._own('Fact', atom=self.to_msg(atom), holds=holds)
-                for atom, holds in facts.items()]
+    def _facts(self, facts: Iterable[tuple[Atom, float]]) -> list[Any]:
+        """Atoms with their probabilities as messages, in their order (prompts keep it)."""
+        return [self._own('Fact', atom=self.to_msg(atom), probability=float(value))
+                for atom, value in facts]
 
     # The events of an episode; ``sequence`` is the number of the message in it.
 
@@ -835,7 +835,7 @@ class Messages:
             fields |= {'labelled': labelled, 'published': bool(seen.image_id),
                        **self._knowledge(seen)}
         elif isinstance(event, Asked):
-            kind = 'AnswerArray' if event.yes_no else 'ReplyArray'
+            kind = 'Asked'
             fields |= self._asked_to_fields(event)
             if seen.altered is not None:
                 fields['altered'] = self.to_msg(seen.altered)
@@ -848,9 +848,7 @@ class Messages:
         elif isinstance(event, BeliefUpdated):
             kind, fields = 'Belief', {
                 'state': self.state_to_msg(event.belief.state),
-                'probabilities': [  # in their order
-                    self._own('AtomProbability', atom=self.to_msg(atom), probability=value)
-                    for atom, value in event.belief.probabilities.items()]}
+                'probabilities': self._facts(event.belief.probabilities.items())}
         else:
             assert isinstance(event, Stepped), 'the start and the end have methods of their own'
             kind, stamp_ns, feedback = 'Step', event.stamp_ns, event.feedback
@@ -863,15 +861,14 @@ class Messages:
 
     def _asked_to_fields(self, event: Asked) -> dict[str, Any]:
         """Queries and replies, as fields of a message: yes/no questions, or any in JSON."""
-        fields = self._put(event)
+        fields = {**self._put(event), 'kind': event.queries[0].kind if event.queries else YES_NO}
         if event.yes_no:
-            return {**fields, 'questions': [self.to_msg(one) for one in event.questions],
-                    'answers': [self._own('Answer', atom=self.to_msg(question.atom),
-                                          **self._put(with_sign(answer)))
-                                for question, answer in zip(event.questions, event.answers,
-                                                             strict=True)]}
-        del fields['expected']
-        return {**fields, 'kind': event.queries[0].kind,
+            return {**fields, 'answers': [
+                self._own('Answer', atom=self.to_msg(question.atom), question=text(question.text),
+                          expected=EXPECTATIONS[expected], **self._put(with_sign(answer)))
+                for question, answer, expected in zip(event.questions, event.answers,
+                                                      event.expected, strict=True)]}
+        return {**fields,
                 'shown': [text(f'{query.summary()}: {reply.summary()}') for query, reply in
                           zip(event.queries, event.replies, strict=True)],
                 'queries': [text(json.dumps(one)) for one in queries_to_json(event)],
@@ -886,8 +883,7 @@ class Messages:
         objects = event.objects if isinstance(event, ProblemAdopted) else {}
         return {'kind': kind, 'source': text(event.source), 'objects': list(objects),
                 'types': list(objects.values()),
-                'goal': [self._own('Fact', atom=self.to_msg(literal.atom), holds=literal.positive)
-                         for literal in event.goal]}
+                'goal': self._facts((one.atom, one.positive) for one in event.goal)}
 
     def truth_to_msg(self, reply: TruthReply, episode_id: str) -> Any:
         """A reply about ground truth, as a message."""
@@ -899,7 +895,7 @@ class Messages:
 
 
 _TOPICS = {**dict.fromkeys(_ADOPTED, topics.AGENT_ADOPTED),
-           Observed: topics.AGENT_OBSERVATION, Asked: topics.AGENT_ANSWERS,
+           Observed: topics.AGENT_OBSERVATION, Asked: topics.AGENT_ASKED,
            BeliefUpdated: topics.AGENT_BELIEF, Planned: topics.AGENT_PLAN,
            Proposed: topics.AGENT_PROPOSAL, Stepped: topics.AGENT_STEP}
 
@@ -921,6 +917,7 @@ class EpisodeMessages:
         self._messages, self._labelled = messages, labelled
         self._spec: EpisodeSpec | None = None
         self._stamp_ns = 0
+        self._plans: dict[int, Plan] = {}  # by the numbers of their messages
         self.sequence = 0
         """Number of the next message."""
         self.domain: Domain | None = None
@@ -939,6 +936,7 @@ class EpisodeMessages:
         if isinstance(event, EpisodeStarted):
             assert self.domain is not None, "the episode's domain must be set first"
             self._spec, self.sequence, self._stamp_ns = event.spec, 1, 0
+            self._plans.clear()
             pddl = self.domain.write_problem(
                 event.spec.problem.for_agent(event.spec.pictured_goal))
             return topics.AGENT_EPISODE, make.started_to_msg(event, pddl, 0, 0)
@@ -951,7 +949,12 @@ class EpisodeMessages:
             self._stamp_ns = event.observation.stamp_ns
         elif isinstance(event, Stepped):
             self._stamp_ns = event.feedback.stamp_ns
-        topic = (topics.AGENT_REPLIES if isinstance(event, Asked) and not event.yes_no
-                 else _TOPICS[type(event)])
-        return topic, make.event_to_msg(event, episode_id, number, self._stamp_ns,
-                                        self._labelled())
+        message = make.event_to_msg(event, episode_id, number, self._stamp_ns, self._labelled())
+        if isinstance(event, Planned):
+            self._plans[number] = event.result.plan
+        elif isinstance(event, Proposed):
+            self._plans[number] = event.proposal.actions
+        elif isinstance(event, Stepped):
+            message.plan = max((at for at, plan in self._plans.items() if event.action in plan),
+                               default=0)
+        return _TOPICS[type(event)], message

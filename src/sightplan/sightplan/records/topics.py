@@ -21,8 +21,7 @@ CAMERA_INFO = 'camera/camera_info'
 
 AGENT_EPISODE = f'{AGENT}/episode'
 AGENT_OBSERVATION = f'{AGENT}/observation'
-AGENT_ANSWERS = f'{AGENT}/answers'
-AGENT_REPLIES = f'{AGENT}/replies'
+AGENT_ASKED = f'{AGENT}/asked'
 AGENT_ADOPTED = f'{AGENT}/adopted'
 AGENT_BELIEF = f'{AGENT}/belief'
 AGENT_PLAN = f'{AGENT}/plan'
@@ -37,8 +36,7 @@ IMAGE_TYPE = 'sensor_msgs/msg/Image'
 EVENTS = {
     AGENT_EPISODE: 'sightplan_interfaces/msg/EpisodeEvent',
     AGENT_OBSERVATION: 'sightplan_interfaces/msg/Observation',
-    AGENT_ANSWERS: 'sightplan_interfaces/msg/AnswerArray',
-    AGENT_REPLIES: 'sightplan_interfaces/msg/ReplyArray',
+    AGENT_ASKED: 'sightplan_interfaces/msg/Asked',
     AGENT_ADOPTED: 'sightplan_interfaces/msg/Adopted',
     AGENT_BELIEF: 'sightplan_interfaces/msg/Belief',
     AGENT_PLAN: 'sightplan_interfaces/msg/PlanStamped',

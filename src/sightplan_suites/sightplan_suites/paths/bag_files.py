@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.model import InputError
-from sightplan.records.bag_reading import SUFFIXES, Bag, BagMessage, BagTopic, type_store
+from sightplan.records.bag import MessageTypes
+from sightplan.records.bag_reading import SUFFIXES, Bag, BagMessage, BagTopic
 from sightplan_suites.paths.costmaps import Costmap
 from sightplan_suites.paths.map_messages import (
     costmap_of_message,
@@ -24,9 +25,9 @@ from sightplan_suites.paths.maps import FloatArray, OccupancyGrid
 
 PATH = 'nav_msgs/msg/Path'
 _GRID, _NAV2_COSTMAP = 'nav_msgs/msg/OccupancyGrid', 'nav2_msgs/msg/Costmap'
-_OWN_COSTMAP = 'sightplan_interfaces/msg/Costmap'
-"""Has the fields of Nav2's, in the same order: it reads the bytes of one."""
-_MAPS = (_GRID, _NAV2_COSTMAP, _OWN_COSTMAP)
+_MAPS = (_GRID, _NAV2_COSTMAP)
+NAV2_DEFINITIONS = Path(__file__).parent / 'nav2_msgs'
+"""The .msg files of costmaps, for bags without definitions."""
 
 _UPDATES = '_updates'
 """Ending of the topic of a costmap's updates."""
@@ -155,19 +156,20 @@ def _decoded(bag: Bag, topic: BagTopic, message: BagMessage, name: str) -> Occup
     if topic.definition:
         return costmap_of_message(bag.decode(message), name)
     # Bags of sqlite3 before Jazzy define no types, and nav2_msgs is no common one.
+    types = MessageTypes({'nav2_msgs': NAV2_DEFINITIONS}).store
     try:
-        own = type_store(_OWN_COSTMAP).deserialize_cdr(message.data, _OWN_COSTMAP)
+        costmap = types.deserialize_cdr(message.data, _NAV2_COSTMAP)
     except Exception as error:  # whatever a library makes of damaged bytes
         raise InputError(f'{name}: the message at {message.log_ns} ns is no {topic.type}: '
                          f'{error} (record it again)') from error
-    return costmap_of_message(own, name)
+    return costmap_of_message(costmap, name)
 
 
 def _map_topic(bag: Bag) -> BagTopic:
     """The only topic of maps."""
     found = [topic for topic in bag.topics.values() if topic.type in _MAPS]
     if not found:
-        raise InputError(f'{bag.path}: no topic has a map, of {" or ".join(_MAPS[:2])} '
+        raise InputError(f'{bag.path}: no topic has a map, of {" or ".join(_MAPS)} '
                          f'({_contents(bag)}; name a file of a map before the bag)')
     if len(found) > 1:
         raise InputError(f'{bag.path}: {len(found)} topics have maps (choose one with '

@@ -1,7 +1,7 @@
 """Maps, costmaps and paths of ROS messages: of live ones, and of those that a bag was read from.
 
 Both have the same fields, so that one function reads both: ``nav_msgs/OccupancyGrid``,
-``nav2_msgs/Costmap`` (our ``Costmap`` has its fields) and ``nav_msgs/Path``.
+``nav2_msgs/Costmap`` and ``nav_msgs/Path``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def grid_of_message(message: Any, name: str = 'map') -> OccupancyGrid:
 
 
 def costmap_of_message(message: Any, name: str = 'costmap') -> Costmap:
-    """The costmap of a ``nav2_msgs/Costmap``, or of a ``sightplan_interfaces/Costmap``.
+    """The costmap of a ``nav2_msgs/Costmap``.
 
     Args:
         message: the message.
