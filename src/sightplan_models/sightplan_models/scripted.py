@@ -36,9 +36,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
+import pydantic
 import yaml
+from pydantic import BeforeValidator, Field, PositiveInt
 
 from sightplan.model import BackendError, InputError, Usage, param, user_path
 from sightplan.model.query import (
@@ -51,6 +53,7 @@ from sightplan.model.query import (
     ask_in_batches,
     known_kinds,
 )
+from sightplan.model.reading import Record, validated
 from sightplan.model.yaml_text import load_yaml
 from sightplan.queries import (
     Answer,
@@ -63,14 +66,12 @@ from sightplan.queries import (
     YesNo,
 )
 from sightplan.queries.chat import ChatStyle
-from sightplan.queries.coordinates import Coordinates, Size
+from sightplan.queries.coordinates import Coordinates
 from sightplan.queries.detect import read_detections
 from sightplan.queries.locate import read_places
 from sightplan.vlm.wrapping import Prompted
 
 T = TypeVar('T')
-_KEYS = ('replies', 'repeat', 'answers', 'locate', 'detect', 'coordinates', 'resized', 'kinds')
-_CHANCES = ('p_yes', 'p_no', 'p_unknown')
 _DEFAULT = 'default'
 
 
@@ -109,6 +110,71 @@ class Backend(Prompted):
         super().__init__(_Script(settings))
 
 
+def _text(value: object) -> str:
+    """A reply's text; an unquoted yes or no is a truth value in YAML.
+
+    Raises:
+        ValueError: it is neither a text nor data.
+    """
+    if isinstance(value, bool):
+        return 'yes' if value else 'no'
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False)
+    raise ValueError('must be a text (quote it), or data to be sent as JSON')
+
+
+def _answer(value: object) -> object:
+    return value if isinstance(value, dict) else {'text': value}
+
+
+def _in_a_list(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
+def _by_episode(value: object) -> object:
+    return {_DEFAULT: value} if isinstance(value, list) else value
+
+
+_Text = Annotated[str, BeforeValidator(_text)]
+_Chance = Annotated[float, Field(ge=0, le=1)]
+_Lists = Annotated[dict[str, list[_Text]], BeforeValidator(_by_episode)]
+"""Replies by episode, problem or ``default``."""
+_Attempts = Annotated[list[_Text], BeforeValidator(_in_a_list)]
+"""Replies to one attempt after another."""
+
+
+class _Said(Record):
+    """The answer to a yes/no question."""
+
+    text: _Text
+    p_yes: _Chance | None = None
+    p_no: _Chance | None = None
+    p_unknown: _Chance | None = None
+
+
+class _File(Record):
+    """Content of a file of replies; see the module."""
+
+    replies: _Lists | None = None
+    repeat: Literal['error', 'last'] = 'error'
+    answers: dict[str, Annotated[_Said, BeforeValidator(_answer)]] = Field(default_factory=dict)
+    locate: dict[str, _Attempts] = Field(default_factory=dict)
+    detect: _Lists = Field(default_factory=dict)
+    coordinates: Coordinates = Coordinates.UNIT_XY
+    resized: tuple[PositiveInt, PositiveInt] | None = None
+    kinds: dict[str, Annotated[dict[str, list[dict[str, Any] | _Text]],
+                               BeforeValidator(_by_episode)]] = Field(default_factory=dict)
+
+    @pydantic.model_validator(mode='after')
+    def _has_content(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError(f'must be a list of replies, or a mapping of '
+                             f'{", ".join(type(self).model_fields)}')
+        return self
+
+
 class _Script(ModelByKind):
     """The replies of a file; kinds that it does not have are asked by chat."""
 
@@ -118,33 +184,11 @@ class _Script(ModelByKind):
                              '--backend-option script=replies.yaml')
         self._path = user_path(settings.script)
         raw, data = _load(self._path)
-        where = str(self._path)
-        if isinstance(data, list):
-            data = {'replies': data}
-        if not isinstance(data, dict) or not data:
-            raise InputError(f'{where}: must be a list of replies, or a mapping of '
-                             f'{", ".join(_KEYS)}')
-        if unknown := ', '.join(str(key) for key in data if key not in _KEYS):
-            raise InputError(f'{where}: {unknown} is unknown; it must be a list of replies, or a '
-                             f'mapping of {", ".join(_KEYS)}')
-        kinds = data.get('kinds', {})
-        if not isinstance(kinds, dict):
-            raise InputError(f'{where}: kinds must be a mapping of kinds of queries to replies')
-        self._lists = {name: _lists(data.get(name, []), name, where)
-                       for name in ('replies', 'detect')}
-        self._kinds = {str(name): _episodes(given, f'kinds.{name}', where)
-                       for name, given in kinds.items()}
-        self._answers = _answers(data.get('answers', {}), where)
-        self._answers_prompts = 'answers' in data and 'replies' not in data
-        self._places = _places(data.get('locate', {}), where)
-        self._coordinates = _coordinates(data.get('coordinates', Coordinates.UNIT_XY), where)
-        self._resized = _size(data.get('resized'), where)
-        if self._coordinates is Coordinates.RESIZED_PIXEL_XY and self._resized is None:
-            raise InputError(f'{where}: resized is missing; {self._coordinates} counts in the '
+        self._file = file = validated(_File, {'replies': data} if isinstance(data, list) else data,
+                                      self._path)
+        if file.coordinates is Coordinates.RESIZED_PIXEL_XY and file.resized is None:
+            raise InputError(f'{self._path}: resized is missing; {file.coordinates} counts in the '
                              'pixels of a picture of that width and height')
-        if data.get('repeat', 'error') not in ('error', 'last'):
-            raise InputError(f'{where}: repeat must be error or last, not {data["repeat"]!r}')
-        self._repeats = data.get('repeat') == 'last'
         self.name = f'scripted({self._path.name}@{hashlib.sha256(raw).hexdigest()[:12]})'
         self._episode = ''
         self._given: Counter[str] = Counter()
@@ -163,14 +207,14 @@ class _Script(ModelByKind):
     def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
         """Reply what the file states; see ``Model``."""
         return ask_in_batches(queries, lambda batch: (
-            [self._other(query) for query in batch] if batch[0].kind in self._kinds
+            [self._other(query) for query in batch] if batch[0].kind in self._file.kinds
             else self._ask_batch(batch, deadline)))
 
     @property
     def accepts(self) -> frozenset[type[Query[Any]]]:  # type: ignore[override]
         """Kinds of queries for which the file has a section."""
         return frozenset({YesNo, Generate, Locate, Detect, *(
-            kind for name, kind in known_kinds().items() if name in self._kinds)})
+            kind for name, kind in known_kinds().items() if name in self._file.kinds)})
 
     @answers(YesNo, together=True)
     def answer(self, queries: Sequence[YesNo], deadline: Deadline) -> list[Answer]:
@@ -183,12 +227,12 @@ class _Script(ModelByKind):
 
     def _answer(self, text: str) -> Answer:
         """The answer to a question by its text; raises as ``answer``."""
-        reply = self._answers.get(text, self._answers.get(_DEFAULT))
-        if reply is None:
+        said = self._file.answers.get(text, self._file.answers.get(_DEFAULT))
+        if said is None:
             raise BackendError(f'{self._path}: answers has no entry {text!r}; add it, or an '
                                f'entry {_DEFAULT!r}')
         self._requests += 1
-        return reply
+        return Answer(said.text, said.p_yes, said.p_no, said.p_unknown)
 
     @answers(Generate)
     def generate(self, query: Generate, deadline: Deadline) -> TextReply:
@@ -198,9 +242,9 @@ class _Script(ModelByKind):
             BackendError: there is none left, or no list for this episode.
         """
         texts = [part for part in query.parts if isinstance(part, str)]
-        if self._answers_prompts and texts and texts[-1] in self._answers:
+        if self._file.replies is None and texts and texts[-1] in self._file.answers:
             return TextReply(self._answer(texts[-1]).text)
-        return TextReply(self._next('replies', self._lists['replies']))
+        return TextReply(self._next('replies', self._file.replies or {}))
 
     @answers(Detect)
     def detect(self, query: Detect, deadline: Deadline) -> DetectReply:
@@ -209,8 +253,8 @@ class _Script(ModelByKind):
         Raises:
             BackendError: there is none left, or no list for this episode.
         """
-        return read_detections(self._next('detect', self._lists['detect']), self._coordinates,
-                               query.size, self._resized)
+        return read_detections(self._next('detect', self._file.detect), self._file.coordinates,
+                               query.size, self._file.resized)
 
     def _other(self, query: Query[Any]) -> Reply:
         """The next reply of the episode's list to a query of another kind.
@@ -219,10 +263,10 @@ class _Script(ModelByKind):
             BackendError: there is none left, or no list for this episode.
             InputError: it is data of another form than the kind's replies.
         """
-        reply = self._next(f'kinds.{query.kind}', self._kinds[query.kind])
+        reply = self._next(f'kinds.{query.kind}', self._file.kinds[query.kind])
         if isinstance(reply, Mapping):
             return query.reply_type.from_json(reply)
-        said: Reply = query.as_chat(ChatStyle()).read(TextReply(_text(reply, str(self._path))))
+        said: Reply = query.as_chat(ChatStyle()).read(TextReply(reply))
         return said
 
     def _next(self, kind: str, lists: Mapping[str, list[T]]) -> T:
@@ -231,7 +275,7 @@ class _Script(ModelByKind):
             raise BackendError(f'{self._path}: {kind} has no list for episode '
                                f'{self._episode or "(none)"}; add it, or one named {_DEFAULT!r}')
         replies, given = lists[found], self._given[kind]
-        if given >= len(replies) and not (self._repeats and replies):
+        if given >= len(replies) and not (self._file.repeat == 'last' and replies):
             raise BackendError(f'{self._path}: all {len(replies)} replies of list {found!r} of '
                                f'{kind} are used up in episode {self._episode or "(none)"}; add '
                                'more, or "repeat: last"')
@@ -247,18 +291,18 @@ class _Script(ModelByKind):
             BackendError: the file has none for the target, and no default, or none left.
         """
         target = query.target.text
-        name = target if target in self._places else _DEFAULT
-        replies = self._places.get(name)
+        name = target if target in self._file.locate else _DEFAULT
+        replies = self._file.locate.get(name)
         if replies is None:
             raise BackendError(f'{self._path}: locate has no entry {target!r}; add it, or an '
                                f'entry {_DEFAULT!r}')
-        if query.attempt >= len(replies) and not (self._repeats and replies):
+        if query.attempt >= len(replies) and not (self._file.repeat == 'last' and replies):
             raise BackendError(f'{self._path}: locate[{name!r}] has {len(replies)} replies, and '
                                f'attempt {query.attempt} (counted from 0) was asked for; add '
                                'more, or "repeat: last"')
         self._requests += 1
         return read_places(replies[min(query.attempt, len(replies) - 1)], query,
-                           self._coordinates, self._resized)
+                           self._file.coordinates, self._file.resized)
 
 
 def _names(episode_id: str) -> Iterator[str]:
@@ -280,82 +324,3 @@ def _load(path: Path) -> tuple[bytes, Any]:
                          f'replies') from error
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise InputError(f'{path}: is neither YAML nor JSON ({error})') from error
-
-
-def _lists(data: Any, kind: str, where: str) -> dict[str, list[str]]:
-    return {name: [_text(item, f'{where}: {kind} of {name}[{number}]')
-                   for number, item in enumerate(items)]
-            for name, items in _episodes(data, kind, where).items()}
-
-
-def _episodes(data: Any, kind: str, where: str) -> dict[str, list[Any]]:
-    """Lists by episode or problem."""
-    if isinstance(data, list):
-        data = {_DEFAULT: data}
-    if not isinstance(data, dict) or not all(isinstance(item, list) for item in data.values()):
-        raise InputError(f'{where}: {kind} must be a list, or a mapping of episodes or problems '
-                         f'to lists')
-    return {str(name): items for name, items in data.items()}
-
-
-def _answers(data: Any, where: str) -> dict[str, Answer]:
-    if not isinstance(data, dict):
-        raise InputError(f'{where}: answers must be a mapping of questions to replies')
-    return {str(question): _answer(value, f'{where}: answers[{question!r}]')
-            for question, value in data.items()}
-
-
-def _places(data: Any, where: str) -> dict[str, list[str]]:
-    if not isinstance(data, dict):
-        raise InputError(f'{where}: locate must be a mapping of targets to replies')
-    return {str(target): [_text(item, f'{where}: locate[{target!r}]') for item in (
-        value if isinstance(value, list) else [value])] for target, value in data.items()}
-
-
-def _coordinates(value: Any, where: str) -> Coordinates:
-    try:
-        return Coordinates(value)
-    except ValueError:
-        raise InputError(f'{where}: coordinates = {value!r} must be one of '
-                         f'{", ".join(Coordinates)}') from None
-
-
-def _size(value: Any, where: str) -> Size | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or len(value) != 2 or not all(
-            type(edge) is int and edge > 0 for edge in value):
-        raise InputError(f'{where}: resized = {value!r} must be a width and a height in pixels, '
-                         'such as [644, 476]')
-    return value[0], value[1]
-
-
-def _answer(value: Any, where: str) -> Answer:
-    if not isinstance(value, Mapping):
-        return Answer(_text(value, where))
-    if 'text' not in value or set(value) - {'text', *_CHANCES}:
-        raise InputError(f'{where}: must be a text, or a mapping of text, '
-                         f'{", ".join(_CHANCES)}')
-    chances = []
-    for name in _CHANCES:
-        chance = value.get(name)
-        if chance is not None and (isinstance(chance, bool) or not isinstance(chance, (int, float))
-                                   or not 0 <= chance <= 1):
-            raise InputError(f'{where}: {name} = {chance!r} must lie in [0, 1]')
-        chances.append(None if chance is None else float(chance))
-    p_yes, p_no, p_unknown = chances
-    return Answer(_text(value['text'], where), p_yes, p_no, p_unknown)
-
-
-def _text(value: Any, where: str) -> str:
-    """A reply's text; an unquoted yes or no is a truth value in YAML."""
-    if isinstance(value, bool):
-        return 'yes' if value else 'no'
-    if isinstance(value, str):
-        return value
-    if isinstance(value, (Mapping, Sequence)):
-        try:
-            return json.dumps(value, ensure_ascii=False)
-        except (TypeError, ValueError) as error:
-            raise InputError(f'{where}: cannot be sent as JSON ({error}); quote it') from error
-    raise InputError(f'{where}: {value!r} must be a text (quote it), or data to be sent as JSON')

@@ -98,12 +98,14 @@ def test_answers_by_question_or_default(scripted: Any) -> None:
 
 
 @pytest.mark.parametrize(('text', 'reason'), [
-    ('{}', 'must be a list'), ('{replies: {a: b}}', 'replies must be'),
-    ('{replies: {p: [a, 3]}}', r'p\[1\]'),
-    ('{replies: [2020-01-01]}', 'must be a text'), ('{replies: [{a: 2020-01-01}]}', 'JSON'),
-    ('{answers: {q: {p_yes: 1}}}', r"answers\['q'\]"),
+    ('{}', 'must be a list of replies, or a mapping of replies, repeat'), ('3', 'the content = 3'),
+    ('{reply: [a]}', 'reply is unknown'), ('{replies: {a: b}}', "replies.a = 'b'.* array"),
+    ('{replies: {p: [a, 3]}}', r'replies\.p\.1 = 3: must be a text'),
+    ('{replies: [2020-01-01]}', 'plain texts'), ('{replies: [{a: 2020-01-01}]}', 'plain texts'),
+    ('{answers: {q: {p_yes: 1}}}', 'answers.q.text is missing'),
     ('{answers: {q: {text: a, p_yes: 2}}}', 'p_yes = 2'),
-    ('{replies: [a], repeat: first}', "not 'first'")])
+    ('{kinds: {count: [3]}}', 'must be a text'),
+    ('{replies: [a], repeat: first}', "repeat = 'first': .*'error' or 'last'")])
 def test_bad_files_are_named(scripted: Any, text: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason) as caught:
         scripted(text)
@@ -178,12 +180,13 @@ def test_resized_pixels_need_a_size(scripted: Any) -> None:
 
 
 @pytest.mark.parametrize(('text', 'reason'), [
-    ('locate: 3', 'mapping of targets'), ('locate: {a: 3}', r"locate\['a'\]: 3 must be a text"),
+    ('locate: 3', 'locate = 3'), ('locate: {a: 3}', r'locate\.a\.0 = 3: must be a text'),
     ('locate: {a: [[0.1, 0.2], 0.3]}', 'must be a text'),
-    ('{locate: {}, coordinates: unit}', "coordinates = 'unit' must be one of unit_xy"),
+    ('{locate: {}, coordinates: unit}', "coordinates = 'unit': .*'unit_xy'"),
     ('{locate: {}, coordinates: []}', 'coordinates = '),
-    ('{locate: {}, resized: [1]}', 'must be a width and a height'),
-    ('{locate: {}, resized: [true, 3]}', 'must be a width and a height')])
+    ('{locate: {}, resized: [1]}', 'resized.1 is missing'),
+    ('{locate: {}, resized: [0, 3]}', 'resized.0 = 0: .*greater than 0'),
+    ('{locate: {}, resized: [true, 3]}', 'resized.0 = True')])
 def test_a_wrong_file_of_places(scripted: Any, text: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         scripted(text)
