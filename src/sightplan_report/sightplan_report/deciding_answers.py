@@ -7,16 +7,16 @@ from dataclasses import replace
 
 from sightplan.metrics.judgements import says
 from sightplan.model import FeedbackStatus
-from sightplan_report.explanation import (
+from sightplan_report.episode_view import (
     AskedAbout,
     Batch,
     Deciding,
-    Explanation,
-    StepExplained,
+    EpisodeView,
+    StepView,
     Tested,
     Tester,
 )
-from sightplan_report.explanation_words import CUT_OFF, NOT_CHOSEN
+from sightplan_report.episode_words import CUT_OFF, NOT_CHOSEN
 
 _LEAST_CHANGE = 0.05
 _MOST_TESTED, _MOST_TESTED_ON = 4, 40
@@ -24,12 +24,12 @@ _MOST_TESTED, _MOST_TESTED_ON = 4, 40
 _MOST_LIKEWISE = 3
 
 
-def decide(explanation: Explanation, test: Tester | None, why_not: str = '', effort: int = 200,
-           watch: Callable[[int, int], None] = lambda done, total: None) -> Explanation:
+def decide(episode: EpisodeView, test: Tester | None, why_not: str = '', effort: int = 200,
+           watch: Callable[[int, int], None] = lambda done, total: None) -> EpisodeView:
     """Find the answer that decided each action, and the end.
 
     Args:
-        explanation: of a recorded episode.
+        episode: a recorded one.
         test: changes one answer, and decides again; None: that cannot be done.
         why_not: why not.
         effort: so many decisions are made again in all, about: to test an answer before decision
@@ -37,7 +37,7 @@ def decide(explanation: Explanation, test: Tester | None, why_not: str = '', eff
             out, then actions that begin a plan.
         watch: is told how many decisions are done, and of how many.
     """
-    steps, left, spent_out = list(explanation.steps), effort, 0
+    steps, left, spent_out = list(episode.steps), effort, 0
     order = sorted((number for number, step in enumerate(steps)
                     if step.deciding.text not in (CUT_OFF, NOT_CHOSEN)),
                    key=lambda number: (_rank(steps[number]), number))
@@ -62,25 +62,23 @@ def decide(explanation: Explanation, test: Tester | None, why_not: str = '', eff
         text = ('Deciding answers were not found by running the method again'
                 + (f' ({why_not})' if why_not else '') + f'; where one is named, {by_belief}.')
     asked = any(step.batches for step in steps)
-    return replace(explanation, steps=tuple(steps), tested=text if asked else '')
+    return replace(episode, steps=tuple(steps), tested=text if asked else '')
 
 
-def _rank(step: StepExplained) -> int:
+def _rank(step: StepView) -> int:
     if step.number is None:
         return 0
     return 1 if step.status != FeedbackStatus.EXECUTED.value else 2 if step.why.step == 1 else 3
 
 
-def candidates(step: StepExplained) -> list[tuple[Batch, AskedAbout]]:
+def candidates(step: StepView) -> list[tuple[Batch, AskedAbout]]:
     """The answers before a decision that can have decided it, the likeliest first."""
     rows = [(batch, row) for batch in step.batches for row in batch.rows
             if says(row.answer) is not None]
-    order = {'precondition': 0, 'goal': 0, 'plan': 1}
-    return sorted(rows, key=lambda pair: (
-        not pair[1].surprising, order.get(pair[1].matters, 2), -pair[1].moved))
+    return sorted(rows, key=lambda pair: pair[1].importance)
 
 
-def _deciding(step: StepExplained, number: int, test: Tester | None, most: int) -> Deciding:
+def _deciding(step: StepView, number: int, test: Tester | None, most: int) -> Deciding:
     found = candidates(step)
     if step.deciding.how == 'words' or not step.batches:
         return step.deciding

@@ -19,8 +19,10 @@ from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
 from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan.runs.suite_rules import SAMPLES
-from sightplan_report import episode_page, sample_page, sample_pages
+from sightplan_report import episode_page, episode_reader, sample_page, sample_pages
 from sightplan_report.chosen import Chosen, all_lines
+from sightplan_report.deciding_answers import decide
+from sightplan_report.episode_view import EpisodeView
 from sightplan_report.figures import Figure, figures, group_labels, of_suites
 from sightplan_report.grouping import grouped
 from sightplan_report.html import NONE, jpeg_uri, render, seconds, words
@@ -205,11 +207,12 @@ def _spread(shelf: Sequence[Chosen]) -> list[Chosen]:
 
 
 def _view(one: Chosen, key: str, read: Callable[[Any], Iterable[RecordedEpisode]],
-          ) -> episode_page.EpisodeView:
-    recorded, warning = episode_page.read_recorded(one.line, one.run.folder, read)
-    return episode_page.view(
-        one.line, one.run.folder, key, recorded, one.group.model, warning,
-        episode_page.IMPORTED_HINT if one.run.imported else episode_page.HINT)
+          ) -> EpisodeView:
+    recorded, why_not = episode_reader.read_recorded(one.line, one.run.folder, read)
+    return decide(episode_reader.view(
+        one.line, recorded, folder=one.run.folder, key=key, model=one.group.model,
+        notes=() if recorded else (why_not or episode_reader.hint(one.run.imported),)),
+        None, '"sightplan explain" does that')
 
 
 def _episodes(results: Results, chosen: Sequence[Chosen], settings: Settings,
@@ -238,12 +241,12 @@ def _episodes(results: Results, chosen: Sequence[Chosen], settings: Settings,
     return found
 
 
-def _strip(episode: episode_page.EpisodeView) -> dict[str, Any] | None:
+def _strip(episode: EpisodeView) -> dict[str, Any] | None:
     """All steps of an episode, each with its first picture, if any; None without pictures."""
     frames = []
     for step in episode.steps:
-        pictures = [block.picture for block in step.blocks
-                    if block.picture is not None and block.picture.uri]
+        pictures = [entry.picture for entry in (*step.entries, *step.checks)
+                    if entry.picture is not None and entry.picture.uri]
         frames.append({'uri': pictures[0].uri if pictures else '', 'step': step})
     return {'episode': episode, 'frames': frames} if any(
         frame['uri'] for frame in frames) else None

@@ -26,12 +26,11 @@ from sightplan.runs.sample_pictures import captioned_page, marked_picture, page_
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_parts import SamplePage
 from sightplan.runs.suite_rules import SAMPLES
-from sightplan_report.html import fraction, jpeg_uri, render, words
+from sightplan_report.html import cut, fraction, jpeg_uri, render, words
 
 _LOG = logging.getLogger(__name__)
 
 _WIDEST_PX, _QUALITY = 1100, 82
-_MOST_TEXT = 4000
 RIGHT, NOT_SCORED = 'right', 'not scored'
 """Results of samples that did not fail, as lists have them."""
 
@@ -168,7 +167,7 @@ def view(line: Mapping[str, Any], folder: Path, info: Mapping[str, Any], suite: 
     uri, size = _small(marked_picture(page))
     return SampleView(
         key, line, subtitle_of(line, folder, model), _result_text(line), uri, size,
-        _cut(page.asked), _cut(page.truth), _cut(page.answer), page.key,
+        cut(page.asked), cut(page.truth), cut(page.answer), page.key,
         tuple(_scores(line, suite)), tuple(filter(None, line['model'].split(' + '))),
         tuple(notes))
 
@@ -202,7 +201,7 @@ def text_of(sample: SampleView) -> str:
             ('answer', sample.answer or _unread(line)), ('truth', sample.truth),
             ('result', sample.result),
             ('scores', ', '.join(f'{name} {value}' for name, value in sample.scores)),
-            ('by', ' + '.join(sample.models)), ('reply', _cut(line.get('reply') or '')),
+            ('by', ' + '.join(sample.models)), ('reply', cut(line.get('reply') or '')),
             *(('note', note) for note in sample.notes)]
     return ''.join(f'{name:8} {text.strip()}\n'.replace('\n', f'\n{"":9}').rstrip(' ')
                    for name, text in rows if text.strip())
@@ -246,11 +245,6 @@ def _small(image: NDArray[np.uint8] | None) -> tuple[str, tuple[int, int]]:
     buffer = io.BytesIO()
     picture.save(buffer, 'jpeg', quality=_QUALITY, optimize=True)
     return jpeg_uri(buffer.getvalue()), picture.size
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _MOST_TEXT else (
-        f'{text[:_MOST_TEXT]} … ({len(text):,} characters)')
 
 
 def spread(shelves: Sequence[Sequence[Any]]) -> list[Any]:

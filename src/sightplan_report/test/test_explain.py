@@ -37,14 +37,14 @@ from sightplan.records.bag_reading import open_bag
 from sightplan.records.behaviour_tree import TYPE, NodeChange, read_tree
 from sightplan.replay.batches import Source
 from sightplan.runs import RunSettings, run
-from sightplan_report import explanation
+from sightplan_report import episode_view
 from sightplan_report.commands.explain import _settings
 from sightplan_report.deciding_answers import decide
-from sightplan_report.explaining import NO_BAG, explain, explain_line
-from sightplan_report.explanation import rows_of
-from sightplan_report.explanation_page import page
-from sightplan_report.explanation_text import _row, text_of
-from sightplan_report.explanation_words import method_sentence, stopped
+from sightplan_report.episode_page import page
+from sightplan_report.episode_reader import view
+from sightplan_report.episode_text import _row, text_of
+from sightplan_report.episode_view import rows_of
+from sightplan_report.episode_words import method_sentence, stopped
 from sightplan_report.html import _environment
 from sightplan_report.inspect_log import _table
 from sightplan_report.replay.decisions import Decisions, NotRepeatedError
@@ -53,6 +53,10 @@ from sightplan_report.rerun_log import _probability
 from test_metrics_failures import Proposer, imagines, says
 from test_report_episode_page import recorded
 from test_report_page import HOSTILE, Reader
+
+
+def explain(episode, line, live=False, **more):
+    return view(line, episode, live=live, **more)
 
 
 def explained(change=None, **more):
@@ -252,8 +256,8 @@ def test_effort_bounds_what_is_run_again_and_the_rest_is_said_to_be_by_belief():
 
     def test(decision, key):
         calls.append(decision)
-        same = explanation.Otherwise('do it', False)
-        return explanation.Tested(*key, same, same)
+        same = episode_view.Otherwise('do it', False)
+        return episode_view.Tested(*key, same, same)
 
     one = decide(made, test, effort=1)
     assert set(calls) == {2}, 'the end comes first'
@@ -281,30 +285,22 @@ def test_what_does_not_repeat_is_not_run_again(spoil):
 def test_a_model_that_plans_decides_by_its_words():
     replies = (Proposal(ProposalStatus.UNPARSED, message='the reply was not JSON', text=HOSTILE),
                Proposal(ProposalStatus.EMPTY, message='the plan was empty', text='[]'))
-    made, episode = explained(method='plan', proposer=Proposer(*replies))
+    made, _ = explained(method='plan', proposer=Proposer(*replies))
     first = made.steps[0]
     assert first.status == 'invalid' and first.why.reply == HOSTILE and not first.action
     assert first.deciding.how == 'words' and 'the model proposed' in first.deciding.text
     assert 'without actions' in made.stopped
     assert HOSTILE.split()[0] in text_of(made)
-    html = page(made, episode)
+    html = page(made)
     assert '<script>alert' not in html and 'alert(1)' in html
-    Reader(html)
-
-
-def test_a_page_holds_its_pictures_once_and_says_where_they_were():
-    made, episode = explained()
-    html = page(made, episode)
-    assert html.count('src="data:image/jpeg') == len({
-        key for step in made.steps for key in step.pictures})
-    assert 'default-src' in html and 'id="truth"' in html
     Reader(html)
 
 
 def test_json_is_plain_and_whole():
     made = decided()
     data = json.loads(json.dumps(made.to_json()))
-    assert data['steps'][0]['deciding']['tested'] and data['seen'] == {}
+    assert data['steps'][0]['deciding']['tested']
+    assert {'line', 'picture'}.isdisjoint(data) and 'entries' not in data['steps'][0]
     assert data['truth']['result'].endswith('solved')
 
 
@@ -452,7 +448,7 @@ def test_from_a_run_to_text_page_and_json(made_run, capsys):
     assert any(step['deciding']['how'] == 'replayed' for step in result['steps'])
     assert 'step 0: moveblock' in output.err
     html = (made_run / 'explained' / 'blocksworld_simple_problem_16_0.html').read_text()
-    assert str(made_run / 'explained') in result['page'] and 'Explained' in html
+    assert str(made_run / 'explained') in result['page'] and 'The method was run again' in html
 
 
 @pytest.mark.parametrize(('out', 'reason'), [
@@ -513,11 +509,13 @@ def test_a_tree_in_the_bag_of_an_episode_is_shown(made_run, nav2, tmp_path, caps
     assert 'FollowPath' in (tmp_path / 'page.html').read_text()
 
 
-def test_without_a_bag_actions_and_plans_are_explained(made_run):
-    line = json.loads((made_run / 'episodes.jsonl').read_text().splitlines()[0])
-    made = explain_line(line)
-    assert made.notes == (NO_BAG,) and 'a plan of' in made.steps[0].why.text
-    assert made.truth.result.endswith('solved') and page(made)
+def test_without_a_bag_actions_and_plans_are_explained(made_run, tmp_path, capsys):
+    shutil.copytree(made_run, tmp_path / 'run')
+    shutil.rmtree(tmp_path / 'run' / 'bags')
+    assert cli.main(['explain', str(tmp_path / 'run'), '1', '--json']) == 0
+    made = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert 'was not kept' in made['notes'][0] and 'a plan of' in made['steps'][0]['why']['text']
+    assert made['truth']['result'].endswith('solved')
 
 
 def test_a_sample_is_explained_by_its_line(tmp_path, capsys):
@@ -555,8 +553,9 @@ def test_a_probability_that_is_only_a_bound_is_shown_as_one():
     below, exact = rows_of(judged, {})
     assert ', P(yes) ≤ 0.08' in _row(below) and ', P(yes) 0.90' in _row(exact)
     pieces = _environment().get_template('pieces.jinja').make_module()
-    assert re.findall(r'</span>\s*([^<]*\d)</td>', str(pieces.answers([below, exact]))) == [
-        '≤ 0.08', '0.90']
+    made = explained()[0]
+    shown = str(pieces.answers(made, made.steps[0].batches[0], [below, exact]))
+    assert re.findall(r'</span>\s*([^<]*\d)</td>', shown) == ['≤ 0.08', '0.90']
     assert '≤ 0.080' in _table([{'atom': 'clear r', 'p_yes': 0.08, 'p_no': 0.6, 'bounded': True}])
     assert judged[0].answer.summary() == 'no (≤ 0.08)'
     assert [_probability(one.answer) for one in judged] == ['≤ 0.118', '≥ 0.600']

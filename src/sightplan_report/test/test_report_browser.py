@@ -4,7 +4,7 @@ import pytest
 
 from report_cases import asked, counts, line, write_run
 from sightplan_report.episode_page import page as episode_page
-from sightplan_report.episode_page import view
+from sightplan_report.episode_reader import view
 from sightplan_report.page import Settings, build
 from sightplan_report.results import gather
 from sightplan_report.tables import make_tables
@@ -146,7 +146,7 @@ def test_it_is_complete_without_scripts(browser, report):
 def test_the_page_of_one_episode(page, console, report, tmp_path):
     run = gather(report.parent / 'plan').runs[0]
     path = tmp_path / 'episode.html'
-    path.write_text(episode_page(view(run.lines[1], run.folder)))
+    path.write_text(episode_page(view(run.lines[1], folder=run.folder)))
     page.goto(path.as_uri())
     assert page.locator('.episode h2').is_visible() and page.locator('.step').count() >= 1
     assert console == [] and page.evaluate('document.scripts.length') == 0

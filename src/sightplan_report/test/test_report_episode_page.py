@@ -27,8 +27,8 @@ from sightplan.model import (
     Proposed,
     Verdict,
 )
-from sightplan_report.episode_page import HINT, page, read_recorded, view
-from sightplan_report.explaining import explain
+from sightplan_report.episode_page import page
+from sightplan_report.episode_reader import hint, read_recorded, view
 from sightplan_report.page import build
 from sightplan_report.results import gather
 from sightplan_report.tables import make_tables
@@ -71,11 +71,16 @@ def recorded(method='ground', change=None, proposer=None, text='', **spec):
 
 
 def view_of(line, episode, tmp_path, **more):
-    return view(line, tmp_path / 'run', recorded=episode, **more)
+    return view(line, episode, folder=tmp_path / 'run', **more)
 
 
-def blocks(episode, kind):
-    return [block for step in episode.steps for block in step.blocks if block.kind == kind]
+def shown(step):
+    """All entries of a step, in the order of its page."""
+    return [*step.entries, *([step.act] if step.act else []), *step.checks]
+
+
+def entries(episode, kind):
+    return [entry for step in episode.steps for entry in shown(step) if entry.kind == kind]
 
 
 def test_steps_hold_what_was_seen_asked_planned_and_done(tmp_path):
@@ -84,42 +89,42 @@ def test_steps_hold_what_was_seen_asked_planned_and_done(tmp_path):
     assert made.solved and made.result == 'solved in 2 actions' and made.line['failure'] is None
     assert [step.number for step in made.steps][:2] == [0, 1]
     first = made.steps[0]
-    kinds = [block.kind for block in first.blocks]
+    kinds = [entry.kind for entry in shown(first)]
     assert (kinds.index('observation') < kinds.index('questions') < kinds.index('plan')
             < kinds.index('act'))
-    check = first.blocks[kinds.index('act') + 2]
+    check = first.checks[1]
     assert check.kind == 'questions' and check.title.startswith('effects of'), 'of this action'
-    plan = blocks(made, 'plan')[0]
+    assert check.batch == made.steps[1].batches[0], 'decides what comes next'
+    plan = entries(made, 'plan')[0]
     assert plan.title == 'plan of 2 actions' and '→' in dict(plan.texts)['plan']
     assert first.title.endswith(': executed')
-    assert {held for _, held in made.goal} == {True} and len(made.goal) == 4
+    assert {held for _, held in made.reached} == {True} and len(made.reached) == 4
 
 
 def test_all_questions_are_there_and_none_is_wrong(tmp_path):
     line, episode = recorded()
     made = view_of(line, episode, tmp_path)
-    rows = [row for block in blocks(made, 'questions') for row in (*block.rows, *block.folded)]
+    rows = [row for entry in entries(made, 'questions') for row in entry.batch.rows]
     assert len(rows) == line['questions'] and not any(row.wrong for row in rows)
     assert {row.p_yes for row in rows} == {0.9, 0.2} and None not in {row.truth for row in rows}
-    enumeration = blocks(made, 'questions')[0]
-    assert enumeration.folded and not any(row.goal for row in enumeration.folded), 'goal first'
-    assert enumeration.rows[0].goal
+    first, folded = made.parted(entries(made, 'questions')[0].batch)
+    assert folded and not any(row.goal for row in folded), 'goal first'
+    assert len(first) == 8 and any(row.goal for row in first)
 
 
 def test_wrong_answers_come_first_and_are_marked(tmp_path):
     line, episode = recorded(change=says('no', 'clear g', since=3))
     made = view_of(line, episode, tmp_path)
     assert made.solved is False and made.result == 'failed: precondition judged false'
-    asked = next(b for b in blocks(made, 'questions') if b.title.startswith('preconditions of')
+    asked = next(b for b in entries(made, 'questions') if b.title.startswith('preconditions of')
                  and b.good is False)
-    row = asked.rows[0]
+    row = made.parted(asked.batch)[0][0]
     assert (row.atom, row.answer, row.truth, row.wrong, row.surprising) == (
         'clear g', 'no', True, True, True)
-    assert sum(row.wrong for block in blocks(made, 'questions') for row in block.rows) == len(
-        line['wrong'])
+    assert sum(step.wrong for step in made.steps) == len(line['wrong'])
     assert [step.number for step in made.steps if step.here] == [line['failure']['step']]
     assert made.line['failure']['evidence']['answers'][0]['atom'] == 'clear g'
-    withheld = next(b for b in blocks(made, 'act') if 'withheld' in b.title)
+    withheld = next(b for b in entries(made, 'act') if 'withheld' in b.title)
     assert 'it was legal' in withheld.facts and withheld.good is False
     text = page(made)
     assert text.count('<tr class="wrong">') >= 2 and '✗' in text
@@ -130,7 +135,7 @@ def test_wrong_answers_come_first_and_are_marked(tmp_path):
 def test_pictures_are_shown_once_and_small(tmp_path):
     line, episode = recorded()
     made = view_of(line, episode, tmp_path)
-    shown = [block.picture for block in blocks(made, 'observation') if block.picture]
+    shown = [block.picture for block in entries(made, 'observation') if block.picture]
     with_image = [picture for picture in shown if picture.uri]
     assert len(with_image) == len({picture.image_id for picture in with_image}) == len(
         {event.observation.image_id for event in episode.events if isinstance(event, Asked)})
@@ -138,7 +143,7 @@ def test_pictures_are_shown_once_and_small(tmp_path):
     assert (with_image[0].width, with_image[0].height) == (40, 40)
     large = dataclasses.replace(episode, images={
         key: np.zeros((900, 1200, 3), np.uint8) for key in episode.images})
-    picture = next(b.picture for b in blocks(view_of(line, large, tmp_path), 'observation')
+    picture = next(b.picture for b in entries(view_of(line, large, tmp_path), 'observation')
                    if b.picture)
     assert (picture.width, picture.height) == (420, 315)
 
@@ -147,8 +152,8 @@ def test_a_bag_without_pictures_or_truth_is_shown_too(tmp_path):
     line, episode = recorded(change=imagines(GOAL))
     blind = dataclasses.replace(episode, images={}, truth=None, warnings=('event 7 is missing',))
     made = view_of(line, blind, tmp_path)
-    assert not [b for b in blocks(made, 'observation') if b.picture and b.picture.uri]
-    rows = [row for block in blocks(made, 'questions') for row in block.rows]
+    assert not [b for b in entries(made, 'observation') if b.picture and b.picture.uri]
+    rows = [row for entry in entries(made, 'questions') for row in entry.batch.rows]
     assert {row.truth for row in rows} == {None} and not any(row.wrong for row in rows)
     assert made.notes == ('event 7 is missing',)
     assert 'truth not known' in page(made)
@@ -162,7 +167,7 @@ def test_beliefs_show_what_changed_most(tmp_path):
     after = BeliefUpdated(Belief(frozenset(), {a: 0.5, b: 0.75, c: 0.1}))
     rest = [event for event in rest if not isinstance(event, BeliefUpdated)]
     changed = dataclasses.replace(episode, events=(start, rest[0], before, after, *rest[1:]))
-    first, second = blocks(view_of(line, changed, tmp_path), 'belief')
+    first, second = entries(view_of(line, changed, tmp_path), 'belief')
     assert first.title == 'first belief, 3 atoms' and {c.before for c in first.changes} == {None}
     assert [(c.atom, c.before, c.after, c.goal) for c in second.changes] == [
         ('clear g', 0.5, 0.75, True), ('clear r', 0.5, 0.1, False)]
@@ -173,7 +178,7 @@ def test_beliefs_show_what_changed_most(tmp_path):
 
 def test_a_state_without_probabilities_is_a_list_of_atoms(tmp_path):
     line, episode = recorded(change=says('yes', 'on g,r', calls=(0,)))
-    told = [dict(block.texts) for block in blocks(view_of(line, episode, tmp_path), 'belief')]
+    told = [dict(block.texts) for block in entries(view_of(line, episode, tmp_path), 'belief')]
     assert 'on g,r ✗' in told[0]['true'] and 'clear g ✗' not in told[0]['true']
 
 
@@ -183,7 +188,7 @@ def test_proposals_show_plan_reasons_and_reply(tmp_path):
         Proposal(ProposalStatus.PLANNED, (move,), explanation='It is free.', text='{"plan": 1}'),
         Proposal(ProposalStatus.UNPARSED, text=HOSTILE, message='no JSON')))
     made = view_of(line, episode, tmp_path)
-    good, bad = blocks(made, 'proposal')[:2]
+    good, bad = entries(made, 'proposal')[:2]
     assert good.title == 'proposal of 1 action' and dict(good.texts) == {
         'plan': 'moveblock(r, c2)', 'why': 'It is free.', 'reply': '{"plan": 1}'}
     assert bad.title == 'proposal: unparsed' and bad.good is False and 'no JSON' in bad.facts
@@ -194,10 +199,11 @@ def test_proposals_show_plan_reasons_and_reply(tmp_path):
 
 def test_long_replies_are_cut_and_reasons_shown(tmp_path):
     line, episode = recorded(text='because ' * 2000)
-    row = blocks(view_of(line, episode, tmp_path), 'questions')[0].rows[0]
-    assert row.reply.endswith('(15,999 characters)') and len(row.reply) < 4100
+    text = page(view_of(line, episode, tmp_path))
+    assert '(15,999 characters)' in text and 'because ' * 501 not in text
     line, episode = recorded(text='Yes.')
-    assert blocks(view_of(line, episode, tmp_path), 'questions')[0].rows[0].reply == ''
+    made = view_of(line, episode, tmp_path)
+    assert not any(row.reply for batch in made.steps[0].batches for row in batch.rows)
 
 
 def test_told_facts_are_shown_with_their_look(tmp_path):
@@ -209,7 +215,7 @@ def test_told_facts_are_shown_with_their_look(tmp_path):
     events = (*episode.events[:1], dataclasses.replace(asked, observation=told),
               *episode.events[1:])
     made = view_of(line, dataclasses.replace(episode, events=events), tmp_path)
-    seen = blocks(made, 'observation')[0]
+    seen = entries(made, 'observation')[0]
     assert dict(seen.texts) == {'true': 'clear r', 'false': 'on r,g'}
 
 
@@ -220,12 +226,12 @@ def test_a_query_of_any_kind_is_shown_and_explained_by_what_it_says_of_itself(tm
                   (TallyReply(3, 'I see 3 of them'),), seconds=0.5, model='eye')
     with_it = dataclasses.replace(episode, events=(*episode.events[:2], asked,
                                                    *episode.events[2:]))
-    block, = blocks(view_of(line, with_it, tmp_path), 'proposal')
-    assert (block.title, block.seconds, block.facts) == ('how many block r', 0.5, ('eye',))
-    assert dict(block.texts) == {'reply': 'number 3, text I see 3 of them'}
-    step = explain(with_it, line).steps[0]
-    assert step.things == ('number 3, text I see 3 of them',)
-    assert step.batches == explain(episode, line).steps[0].batches
+    made = view_of(line, with_it, tmp_path)
+    entry, = entries(made, 'proposal')
+    assert (entry.title, entry.seconds, entry.facts) == ('how many block r', 0.5, ('eye',))
+    assert dict(entry.texts) == {'reply': 'number 3, text I see 3 of them'}
+    assert made.steps[0].things == ('number 3, text I see 3 of them',)
+    assert made.steps[0].batches == view(line, episode).steps[0].batches
 
 
 def test_an_episode_without_events_but_its_start_is_shown(tmp_path):
@@ -239,13 +245,13 @@ def test_an_episode_without_events_but_its_start_is_shown(tmp_path):
 
 def test_results_alone_show_actions_wrong_answers_and_a_hint(tmp_path):
     line, _ = recorded(change=says('no', 'clear g', since=3))
-    made = view(line, tmp_path / 'run')
-    assert [b.title for b in blocks(made, 'act')] == [
+    made = view(line, folder=tmp_path / 'run', notes=(hint(False),))
+    assert [b.title for b in entries(made, 'act')] == [
         f'{step["action"]}: {step["status"]}' for step in line['actions']]
-    rows = [row for block in blocks(made, 'questions') for row in block.rows]
+    rows = [row for entry in entries(made, 'questions') for row in entry.batch.rows]
     assert len(rows) == len(line['wrong']) and all(row.wrong for row in rows)
-    assert made.notes == (HINT,) and '--bags failed' in page(made)
-    assert {literal for literal, held in made.goal if held is False} == {
+    assert '--bags failed' in page(made)
+    assert {literal for literal, held in made.reached if held is False} == {
         unmet['literal'] for unmet in line['goal_unmet']}
 
 
@@ -264,7 +270,6 @@ def test_why_there_is_nothing_of_a_bag_is_said(tmp_path):
     other = dataclasses.replace(episode, spec=dataclasses.replace(episode.spec, id='o'))
     assert 'does not hold' in read_recorded(line, tmp_path, lambda path: [other])[1]
     assert read_recorded(line, tmp_path, lambda path: [other, episode]) == (episode, '')
-    assert view(line, tmp_path, warning='the bag is gone').notes == ('the bag is gone',)
 
 
 def test_a_report_begins_with_the_pictures_of_one_episode(tmp_path):
@@ -287,7 +292,7 @@ def test_every_purpose_has_words(purpose, tmp_path):
     events = tuple(dataclasses.replace(event, purpose=purpose) if isinstance(event, Asked)
                    else event for event in episode.events)
     made = view_of(line, dataclasses.replace(episode, events=events), tmp_path)
-    assert blocks(made, 'questions')
+    assert entries(made, 'questions')
     assert isinstance(episode, EpisodeDouble) and not any(
         isinstance(event, Proposed) for event in events)
     assert not re.search(r'AskPurpose', page(made))
@@ -295,8 +300,8 @@ def test_every_purpose_has_words(purpose, tmp_path):
 
 def test_without_a_bag_effects_stand_in_the_step_of_their_action(tmp_path):
     def twice(line, episode):
-        return {step.number: [block.title for block in step.blocks if block.kind == 'questions']
-                for step in view(line, tmp_path, recorded=episode).steps}
+        return {step.number: [entry.title for entry in shown(step) if entry.kind == 'questions']
+                for step in view(line, episode).steps}
 
     line, episode = recorded(change=says('no', 'on g,r'))
     with_bag, without = twice(line, episode), twice(line, None)
@@ -305,15 +310,14 @@ def test_without_a_bag_effects_stand_in_the_step_of_their_action(tmp_path):
     assert any(effects.values())
     assert all(set(titles) <= set(with_bag[number]) for number, titles in effects.items())
     (first,) = [number for number, titles in effects.items() if titles][:1]
-    kinds = [block.kind for block in view(line, tmp_path).steps[first].blocks]
-    assert kinds.index('act') < len(kinds) - 1, 'after the action'
+    assert view(line).steps[first].checks, 'after the action'
 
 
 def test_without_a_bag_it_is_said_whether_the_goal_was_reached(tmp_path):
     line, episode = recorded()
-    assert '<h3>Goal: reached</h3>' in page(view(line, tmp_path))
-    assert '<h3>Goal</h3>' in page(view(line, tmp_path, recorded=episode))
+    assert '<h3>Goal: reached</h3>' in page(view(line))
+    assert '<h3>Goal</h3>' in page(view(line, episode))
     unmet = {**line, 'measures': {'solved': 0.0},
              'goal_unmet': [{'literal': 'clear g', 'last': None}]}
-    text = page(view(unmet, tmp_path))
+    text = page(view(unmet))
     assert '<h3>Goal: not reached</h3>' in text and 'What did not hold at the end' in text

@@ -30,7 +30,7 @@ from sightplan.model.episode import (
     Stepped,
 )
 from sightplan.model.judged_answer import JudgedAnswer
-from sightplan.model.perception import IN_WORDS, Observation
+from sightplan.model.perception import IN_WORDS, AskPurpose, Observation
 from sightplan.model.ports import TruthSource
 from sightplan.model.problem import Problem
 from sightplan.model.symbols import Atom, State
@@ -120,6 +120,25 @@ class Step:
     believed: Belief | None
     adopted: Adopted | None
     now_ns: int
+
+    @property
+    def fresh(self) -> bool:
+        """Whether a belief was published since the action before, or none was before it."""
+        return (not self.moments or self.moments[0].belief is None
+                or any(moment.kind is BeliefUpdated for moment in self.moments))
+
+    @property
+    def checks(self) -> tuple[Moment[EpisodeEvent], ...]:
+        """The first moments, if they check the effects of the action before: with its belief."""
+        count = 0
+        for number, moment in enumerate(self.moments, 1):
+            asked = moment.asked
+            if (asked is not None and asked.purpose is AskPurpose.EFFECT) or (
+                    count and moment.kind is BeliefUpdated):
+                count = number
+            elif moment.kind is not Observed:
+                break
+        return self.moments[:count] if self.moments[:1] and self.moments[0].step else ()
 
     def of(self, kind: type[E]) -> list[Moment[E]]:
         """Return the step's moments of a kind of event, in order."""

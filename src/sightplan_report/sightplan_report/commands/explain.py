@@ -22,7 +22,7 @@ from sightplan.model.whole_files import replacing
 
 if TYPE_CHECKING:
     from sightplan.records.recorded import RecordedEpisode
-    from sightplan_report.explanation import Explanation
+    from sightplan_report.episode_view import EpisodeView
     from sightplan_report.replay.episodes import Found
 
 _EFFORT = 200
@@ -86,10 +86,9 @@ def add_parser(subparsers: Any) -> None:
 
 def explain(arguments: ExplainArguments) -> Result:
     """Find, explain, print, write."""
-    from sightplan_report.episode_page import IMPORTED_HINT
-    from sightplan_report.explaining import NO_BAG, explain_line
-    from sightplan_report.explanation_page import page
-    from sightplan_report.explanation_text import text_of
+    from sightplan_report import episode_reader
+    from sightplan_report.episode_page import page
+    from sightplan_report.episode_text import text_of
     from sightplan_report.replay.episodes import choose, find_episodes
     out = file_to_write(arguments.out) if arguments.out else None
     if out is not None and out.suffix.lower() not in ('.html', '.htm'):
@@ -102,14 +101,15 @@ def explain(arguments: ExplainArguments) -> Result:
     if episode is None:
         assert found.line is not None
         imported = found.run is not None and found.run.imported
-        explained = explain_line(found.line, (
-            why_not or (IMPORTED_HINT if imported else NO_BAG),))
+        explained = episode_reader.view(
+            found.line, folder=found.folder, title=found.title,
+            notes=(why_not or episode_reader.hint(imported),))
     else:
         explained = _explained(found, episode, arguments)
     print(text_of(explained, arguments.all), end='')
     path = out or _page_path(found)
     with replacing(path) as temporary:
-        temporary.write_text(page(explained, episode), 'utf-8')
+        temporary.write_text(page(explained), 'utf-8')
     note(f'page: {path}')
     return {**explained.to_json(), 'page': str(path), 'record': str(found.where)}, DONE
 
@@ -129,16 +129,16 @@ def _explain_sample(found: Found, out: Path | None) -> Result:
 
 
 def _explained(found: Found, episode: RecordedEpisode, arguments: ExplainArguments,
-               ) -> Explanation:
+               ) -> EpisodeView:
     from sightplan.records.bag_reading import open_bag
     from sightplan.records.behaviour_tree import read_tree
     from sightplan_report.deciding_answers import decide
-    from sightplan_report.explaining import explain as explain_episode
+    from sightplan_report.episode_reader import view
     from sightplan_report.replay.decisions import Decisions, NotRepeatedError
     from sightplan_report.replay.episodes import line_of
     tree, warnings = read_tree(open_bag(episode.bag))
-    explained = explain_episode(episode, line_of(found, episode), title=found.title, tree=tree,
-                                notes=warnings, live=found.line is not None)
+    explained = view(line_of(found, episode), episode, folder=found.folder, title=found.title,
+                     notes=warnings, tree=tree, live=found.line is not None)
     settings = _settings(found)
     options = {**settings.get('method_options', {}),
                **_method_options(episode.spec.method, arguments.method_option)}

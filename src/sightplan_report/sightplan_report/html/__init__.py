@@ -17,6 +17,7 @@ import jinja2
 _FOLDER = Path(__file__).resolve().parent
 NONE = '–'
 """Text that stands where there is no number."""
+_MOST_TEXT = 4000
 
 
 def render(template: str, script: bool = False, **context: Any) -> str:
@@ -59,6 +60,12 @@ def words(name: str) -> str:
     return name.replace('_', ' ')
 
 
+def cut(text: str) -> str:
+    """A text of which only the beginning is shown, if it is very long."""
+    return text if len(text) <= _MOST_TEXT else (
+        f'{text[:_MOST_TEXT]} … ({len(text):,} characters)')
+
+
 def jpeg_uri(data: bytes) -> str:
     """A JPEG file as a URI that holds it."""
     return f'data:image/jpeg;base64,{base64.b64encode(data).decode()}'
@@ -69,7 +76,8 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {'fraction': fraction, 'seconds': seconds, 'words': words}
+    environment.filters |= {'cut': cut, 'fraction': fraction, 'seconds': seconds,
+                            'words': words}
     environment.globals |= {'NONE': NONE}
     return environment
 

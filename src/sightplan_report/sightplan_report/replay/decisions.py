@@ -49,8 +49,8 @@ from sightplan.model.query import Deadline, Query, Reply, Traits, close
 from sightplan.planning.own import with_own
 from sightplan.queries import YesNo
 from sightplan.records.recorded import RecordedEpisode
-from sightplan_report.explanation import Otherwise, Tested
-from sightplan_report.explanation_words import CHOSEN
+from sightplan_report.episode_view import Otherwise, Tested
+from sightplan_report.episode_words import CHOSEN
 
 Key = tuple[int, int]
 """An answer: number of its batch in the episode, and its place in the batch; both from 0."""

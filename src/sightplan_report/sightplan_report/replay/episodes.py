@@ -16,7 +16,8 @@ from sightplan.records.bag_recorder import UNDER_WAY
 from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan.replay.rescored import rescore
 from sightplan.replay.sources import Sources, run_of
-from sightplan_report.episode_page import read_recorded, result_text
+from sightplan_report.episode_reader import read_recorded
+from sightplan_report.episode_words import result_text
 from sightplan_report.lines import SAMPLE
 from sightplan_report.results import EPISODES, RunResults, gather
 from sightplan_report.sample_page import result_of

@@ -1,24 +1,26 @@
-"""Data of an explained episode: beliefs, deciding answers, reasons for actions and for the end.
+"""An episode as people read it: plain data, of which its page, text and JSON are made.
 
-The parts of an explanation, plain data. ``explaining`` makes it out of an episode's bag, or its
-line of results alone; ``deciding`` adds what changing one answer at a time would have changed;
-pages and texts are made of it (``explanation_page``, ``explanation_text``). Ground truth is in
-``Explanation.truth`` alone.
+``episode_reader.view`` makes it out of an episode's bag, or its line of results alone;
+``deciding_answers.decide`` adds which answers decided. Ground truth is in ``EpisodeView.truth``,
+in the fields ``truth`` of answers, and in what is for pages only.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from sightplan.metrics import measures
 from sightplan.metrics.judgements import says
-from sightplan.model import Atom, Belief, Observation
+from sightplan.model import Atom, Belief
 from sightplan.model.judged_answer import JudgedAnswer
 from sightplan.records.behaviour_tree import NodeChange
 
 _HALF = 0.5
+_FOLD = 8
+"""Number of questions of a batch from which on a page folds those that matter least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,12 @@ class AskedAbout:
         expected: what the method expected; None: nothing.
         before: P(atom) before the batch; None: no number was believed.
         after: likewise after it.
-        matters: what it matters for: ``precondition``, ``goal``, ``plan``; '' for nothing known.
+        matters: what it matters for most: ``precondition``, ``goal``, ``plan``; '' for nothing
+            known.
         reply: what the model wrote, where that is more than the answer, or why it cannot tell.
         truth: whether the atom is true; None where that is not known, or kept apart.
         at_most: whether ``p_yes`` is only the most that it may be.
+        goal: whether the goal mentions the atom.
     """
 
     place: int
@@ -91,6 +95,7 @@ class AskedAbout:
     reply: str = ''
     truth: bool | None = None
     at_most: bool = False
+    goal: bool = False
 
     @property
     def said(self) -> str:
@@ -99,9 +104,10 @@ class AskedAbout:
             self.answer, self.answer)
 
     @property
-    def goal(self) -> bool:
-        """Whether the goal mentions the atom."""
-        return self.matters == 'goal'
+    def tags(self) -> list[str]:
+        """All that it is known to matter for."""
+        return [*([self.matters] if self.matters else []),
+                *(['goal'] if self.goal and self.matters != 'goal' else [])]
 
     @property
     def wrong(self) -> bool:
@@ -121,18 +127,24 @@ class AskedAbout:
         """Whether the method had expected another answer."""
         return self.expected is not None and says(self.answer) not in (None, self.expected)
 
+    @property
+    def importance(self) -> tuple[bool, int, float]:
+        """Sorts answers: the likeliest ones to have decided an action come first."""
+        return (not self.surprising, {'precondition': 0, 'goal': 0, 'plan': 1}.get(
+            self.matters, 2), -self.moved)
+
 
 def rows_of(answers: Iterable[JudgedAnswer], matters: Mapping[Atom, str],
-            before: Belief | None = None, after: Belief | None = None, truth: bool = False,
-            ) -> tuple[AskedAbout, ...]:
+            goal: Collection[Atom] = (), before: Belief | None = None,
+            after: Belief | None = None) -> tuple[AskedAbout, ...]:
     """Yes/no questions and their answers as people read them.
 
     Args:
         answers: of one batch.
         matters: what atoms matter for.
+        goal: the atoms of the goal.
         before: the belief before; None: not said.
         after: likewise.
-        truth: whether rows say what was true.
     """
     rows = []
     for judged in answers:
@@ -142,16 +154,17 @@ def rows_of(answers: Iterable[JudgedAnswer], matters: Mapping[Atom, str],
             text = answer.reason
         rows.append(AskedAbout(
             judged.place, judged.question.text, str(atom), answer.verdict.value, answer.p_yes,
-            judged.expected, believed(before, atom), believed(after, atom),
-            matters.get(atom, ''), text, judged.truth if truth else None,
-            answer.at_most))
+            judged.expected, _p(before, atom), _p(after, atom),
+            matters.get(atom, ''), text, judged.truth, answer.at_most, atom in goal))
     return tuple(rows)
 
 
-def believed(belief: Belief | None, atom: Atom) -> float | None:
+def _p(belief: Belief | None, atom: Atom) -> float | None:
+    return None if belief is None else believed(belief, atom)
+
+
+def believed(belief: Belief, atom: Atom) -> float:
     """P(atom), or 1 and 0 for true and false where a belief has no numbers."""
-    if belief is None:
-        return None
     return belief.probabilities.get(atom, float(atom in belief.state))
 
 
@@ -160,20 +173,69 @@ class Batch:
     """Questions that were asked together, about one picture.
 
     Attributes:
-        number: of the batch in the episode, from 0.
+        number: of the batch in the episode, from 0; -1 where that is not known.
         about: why they were asked, in words.
         image_id: of the picture.
-        seconds: that it took.
+        seconds: that it took; None where that is not known.
         model: that answered.
-        rows: the questions.
+        rows: the questions; the wrong ones alone where there is no bag.
+        prompt: how they were asked.
     """
 
     number: int
     about: str
     image_id: str
-    seconds: float
+    seconds: float | None
     model: str
     rows: tuple[AskedAbout, ...]
+    prompt: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A camera image, small.
+
+    Attributes:
+        uri: that holds it; '' where it was shown in an earlier step already.
+        image_id: of the observation.
+        note: for people: when it was taken, or where it was shown.
+        width: of the picture [pixels].
+        height: likewise.
+    """
+
+    uri: str
+    image_id: str
+    note: str
+    width: int = 0
+    height: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event of an episode, as its page shows it.
+
+    Attributes:
+        kind: observation, questions, belief, plan, proposal or act.
+        title: in words.
+        seconds: that it took, None where that is not known.
+        picture: what was seen, of an observation.
+        batch: the questions.
+        changes: of a belief.
+        texts: label and text, of what a model or planner wrote; of an observation, the privileged
+            facts that came with it.
+        facts: short remarks.
+        good: False marks what went wrong, None what is neither.
+    """
+
+    kind: str
+    title: str
+    seconds: float | None = None
+    picture: Picture | None = None
+    batch: Batch | None = None
+    changes: tuple[Change, ...] = ()
+    texts: tuple[tuple[str, str], ...] = ()
+    facts: tuple[str, ...] = ()
+    good: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +324,12 @@ class Why:
     history: tuple[tuple[str, str], ...] = ()
 
 
+Scene = tuple[Entry | None, list[Entry]]
+"""An observation (None: before the first), with the entries until the next one."""
+
+
 @dataclass(frozen=True, slots=True)
-class StepExplained:
+class StepView:
     """Events that led to one action, or to the end, and the result.
 
     Attributes:
@@ -271,40 +337,78 @@ class StepExplained:
         action: the action; '' where none could be read, and for the end.
         status: executed, rejected, withheld or invalid; '' for the end.
         became: what became of it, in words.
+        deciding: which answer decided.
+        why: why this action.
         stamp_s: time of the world when it was decided [s].
-        pictures: ids of the pictures that were looked at, with their observations.
+        pictures: ids of the pictures that were looked at last.
         preconditions: of the action, as they were believed when it was decided.
         obstacles: what would keep it from being legal besides: each, if all of its literals hold;
             the likeliest ones.
         goal: literals of the goal, likewise.
         provided: number of privileged facts that were provided.
         things: what was told apart, in words.
-        batches: what was asked.
+        batches: what was asked since the action before.
         believed: whether a belief was recorded since the action before; else nothing is said of
             what was believed.
-        deciding: which answer decided.
-        why: why this action.
         then: how the belief changed until the next decision.
         tree: changes of nodes of a behaviour tree meanwhile.
+        title: the action, and what became of it; for pages only, as are all that follow.
+        entries: what happened before the action, in order.
+        act: the action.
+        checks: how its effects were asked for: the questions are among the next step's batches.
+        here: whether the failure shows here.
     """
 
     number: int | None
     action: str
     status: str
     became: str
-    stamp_s: float | None
-    pictures: tuple[str, ...]
-    preconditions: tuple[Fact, ...]
-    obstacles: tuple[tuple[Fact, ...], ...]
-    goal: tuple[Fact, ...]
-    provided: int
-    things: tuple[str, ...]
-    batches: tuple[Batch, ...]
-    believed: bool
     deciding: Deciding
     why: Why
+    stamp_s: float | None = None
+    pictures: tuple[str, ...] = ()
+    preconditions: tuple[Fact, ...] = ()
+    obstacles: tuple[tuple[Fact, ...], ...] = ()
+    goal: tuple[Fact, ...] = ()
+    provided: int = 0
+    things: tuple[str, ...] = ()
+    batches: tuple[Batch, ...] = ()
+    believed: bool = False
     then: tuple[Change, ...] = ()
     tree: tuple[NodeChange, ...] = ()
+    title: str = ''
+    entries: tuple[Entry, ...] = ()
+    act: Entry | None = None
+    checks: tuple[Entry, ...] = ()
+    here: bool = False
+
+    @property
+    def wrong(self) -> int:
+        """Number of wrong answers that its page shows."""
+        return sum(row.wrong for entry in (*self.entries, *self.checks) if entry.batch
+                   for row in entry.batch.rows)
+
+    @property
+    def scenes(self) -> list[Scene]:
+        """What happened before the action, by observation; at least one scene."""
+        return _scenes(self.entries) or [(None, [])]
+
+    @property
+    def scenes_after(self) -> list[Scene]:
+        """How its effects were asked for, by observation."""
+        return _scenes(self.checks)
+
+
+def _scenes(entries: Iterable[Entry]) -> list[Scene]:
+    found: list[Scene] = []
+    for entry in entries:
+        if entry.kind == 'observation':
+            found.append((entry, []))
+        elif found:
+            found[-1][1].append(entry)
+        else:
+            found.append((None, [entry]))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,8 +439,8 @@ class TruthExplained:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """Explanation of one episode.
+class EpisodeView:
+    """One episode.
 
     Attributes:
         id: of the episode.
@@ -354,8 +458,15 @@ class Explanation:
         steps: in order; the last one is the end.
         truth: what ground truth adds; None where none was recorded.
         notes: what is missing, and how to get it.
+        line: its line of results; for pages only, as are all that follow.
+        result: by ground truth, in words.
+        reached: each literal of the goal, and whether it held at the end (None: not known);
+            without a bag only those that did not hold.
+        recorded: whether there is a bag.
+        run: name of its run; '' for none.
+        picture: that shows the failure, where steps have no pictures.
+        key: id of its section, unique in the page.
         tested: how deciding answers were found, in words.
-        seen: the observation of each picture of the steps, by id.
     """
 
     id: str
@@ -370,15 +481,53 @@ class Explanation:
     ended: str
     stopped: str
     budget: int | None
-    steps: tuple[StepExplained, ...]
+    steps: tuple[StepView, ...]
     truth: TruthExplained | None
     notes: tuple[str, ...]
+    line: Mapping[str, Any] = field(repr=False)
+    result: str
+    reached: tuple[tuple[str, bool | None], ...]
+    recorded: bool
+    run: str
+    picture: Picture | None
+    key: str
     tested: str = ''
-    seen: Mapping[str, Observation] = field(default_factory=dict, repr=False)
+
+    @property
+    def solved(self) -> bool | None:
+        """Whether it was; None for one that is not scored."""
+        return measures.solved(self.line)
+
+    @property
+    def subtitle(self) -> str:
+        """Method, model, problem and run."""
+        return ', '.join(filter(None, (self.method, self.model, self.problem, self.run)))
+
+    def decided(self, batch: Batch, row: AskedAbout) -> bool:
+        """Whether an answer is one that decided."""
+        return any((batch.number, row.place) == (step.deciding.batch, step.deciding.place)
+                   for step in self.steps)
+
+    def parted(self, batch: Batch) -> tuple[list[AskedAbout], list[AskedAbout]]:
+        """The questions of a batch, what matters most first; the second list is folded."""
+        def striking(row: AskedAbout) -> bool:
+            return (self.decided(batch, row) or row.wrong or row.surprising
+                    or row.goal or row.matters == 'precondition')
+        order = sorted(batch.rows, key=lambda row: (
+            not self.decided(batch, row), not row.wrong, not striking(row), row.importance))
+        shown = max(_FOLD, sum(map(striking, order)))
+        return order[:shown], order[shown:]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON data: all fields but the pictures themselves."""
-        return dataclasses.asdict(replace(self, seen={}))
+        """Plain JSON data: all fields but those for pages only."""
+        data = _without(self, ('line', 'result', 'reached', 'recorded', 'run', 'picture', 'key'))
+        return {**data, 'steps': [_without(step, (
+            'title', 'entries', 'act', 'checks', 'here')) for step in self.steps]}
+
+
+def _without(view: EpisodeView | StepView, names: Collection[str]) -> dict[str, Any]:
+    """Fields as JSON data, but for some."""
+    return {name: value for name, value in dataclasses.asdict(view).items() if name not in names}
 
 
 Tester = Callable[[int, tuple[int, int]], Tested]

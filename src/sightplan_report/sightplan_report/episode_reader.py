@@ -1,11 +1,15 @@
-"""Makes the explanation of an episode: out of its bag, or out of its line of results alone."""
+"""Makes the view of an episode: out of its bag, or out of its line of results alone."""
 
 from __future__ import annotations
 
+import io
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+
+from PIL import Image
 
 from sightplan.agent import reads_instruction
 from sightplan.domains import InstantiatedModel
@@ -17,117 +21,184 @@ from sightplan.model import (
     Atom,
     Belief,
     BeliefUpdated,
-    EpisodeEvent,
     FeedbackStatus,
     InputError,
     Literal,
-    Observation,
     Observed,
     Planned,
     PlanningStatus,
     Proposed,
     SightplanError,
+    Stepped,
     StopReason,
     counted,
 )
-from sightplan.model.timeline import Moment, Step, problem_known
+from sightplan.model.timeline import Step, problem_known
+from sightplan.records.bag_policy import NOT_KEPT
 from sightplan.records.behaviour_tree import NodeChange
+from sightplan.records.evidence import failure_picture
+from sightplan.records.failure_picture import for_page
 from sightplan.records.recorded import RecordedEpisode
-from sightplan_report.explanation import (
+from sightplan_report.episode_entries import ABOUT, Entries, act, entries_of_line
+from sightplan_report.episode_truth import truth_of, truth_of_line
+from sightplan_report.episode_view import (
     Batch,
     Change,
     Deciding,
-    Explanation,
+    EpisodeView,
     Fact,
-    StepExplained,
+    Picture,
+    StepView,
     TruthExplained,
     Why,
     believed,
     rows_of,
 )
-from sightplan_report.explanation_words import (
+from sightplan_report.episode_words import (
     CHOSEN,
     CUT_OFF,
     NOT_CHOSEN,
     became,
     because,
     method_sentence,
+    result_text,
     stopped,
 )
-from sightplan_report.html import words
+from sightplan_report.html import jpeg_uri, words
 
-NO_BAG = ('This episode has no bag, so pictures, questions and beliefs are not known. To record '
-          'them: sightplan run --bags all (failed: of those that are not solved); graphs of ROS '
-          'nodes record them unless bags:= says otherwise.')
-ABOUT = {AskPurpose.ENUMERATION: 'what holds', AskPurpose.GOAL: 'whether the goal holds',
-         AskPurpose.PICTURED_GOAL: 'what the picture of the goal shows',
-         AskPurpose.PRECONDITION: 'preconditions', AskPurpose.EFFECT: 'effects',
-         AskPurpose.LOOK: 'what else is seen'}
 _LEAST_CHANGE, _MOST_CHANGES, _MOST_PICTURES = 0.05, 8, 2
 _MOST_ALTERNATIVES, _MOST_THINGS, _MOST_OBSTACLES = 3, 24, 3
 _OTHER_TIME = ('the bag has the status log of a behaviour tree, but nothing of the time of this '
                'episode')
-_HALF, _UNSURE = 0.5, 0.1
-"""Probability 1/2, and the distance from it within which a belief is undecided."""
 _AFTERWARDS_NS = 10**9
 """Time after an episode in which events of a behaviour tree still belong to it [ns]."""
-
-
-def explain(episode: RecordedEpisode, line: Mapping[str, Any], *, title: str = '',
-            tree: Sequence[NodeChange] = (), notes: Sequence[str] = (),
-            live: bool = False) -> Explanation:
-    """Explain a recorded episode.
-
-    Args:
-        episode: what its bag tells.
-        line: its line of results, live or scored again.
-        title: its id, and which attempt; '': its id.
-        tree: what a behaviour tree did meanwhile, in the order of its times.
-        notes: what else is to be said about the record.
-        live: whether the line was written when the episode was carried out: what a bag that is
-            cut off does not tell is taken from it.
-    """
-    first, last = (episode.received_ns[0], episode.received_ns[-1]) if episode.received_ns else (
-        0, 0)
-    own = [change for change in tree if first <= change.log_ns <= last + _AFTERWARDS_NS]
-    if tree and not own:
-        notes = (*notes, _OTHER_TIME)
-    return _Reader(episode, line, own, live).explanation(title, notes)
-
-
-def _plan_in_words(length: int | None) -> str:
-    return 'a plan' if length is None else f'a plan of {counted(length, "action")}'
-
-
-def explain_line(line: Mapping[str, Any], notes: Sequence[str] = ()) -> Explanation:
-    """Explain an episode of which there is no bag, as far as its results tell."""
-    plans, steps = list(line['plans']), []
-    for number, entry in enumerate(line['actions']):
-        own = [plan for plan in plans if plan['step'] == number]
-        text = ('the planner found ' + ', then '.join(
-            _plan_in_words(plan['length']) if plan['status'] == 'solved'
-            else f'no plan ({words(plan["status"])})' for plan in own)
-            if own else f'the model named it ({words(entry["proposal"])})'
-            if entry.get('proposal') else 'no plan was made anew for it')
-        steps.append(StepExplained(
-            number, entry['action'] or '', entry['status'],
-            became(entry['status'], ''), None, (), (), (), (), 0, (), (), False,
-            Deciding('none', 'questions are not kept in results'), Why(text)))
-    end = StepExplained(None, '', '', '', None, (), (), (), (), 0, (), (), False,
-                        Deciding('none', 'questions are not kept in results'),
-                        Why('see why it stopped'))
-    return Explanation(
-        line['id'], line['id'], line['method'], method_sentence(line['method']), line['model'],
-        ' '.join(filter(None, (line['domain'], line['split'], line['problem']))), '', (), '',
-        line['stop'], stopped(line['stop'], line['message'], line.get('max_actions')),
-        line.get('max_actions'), (*steps, end), _truth_of_line(line), tuple(notes) or (NO_BAG,))
-
-
 _GOAL_HELD = (StopReason.PLAN_DONE, StopReason.GOAL_REACHED)
 
 
+def view(line: Mapping[str, Any], recorded: RecordedEpisode | None = None, *,
+         folder: Path | None = None, key: str = 'episode', title: str = '', model: str = '',
+         notes: Sequence[str] = (), tree: Sequence[NodeChange] = (), live: bool = True,
+         ) -> EpisodeView:
+    """Make the view of an episode.
+
+    Args:
+        line: its line of results, live or scored again.
+        recorded: what its bag tells; None: only what the line has is shown.
+        folder: the run directory; None for a bag without one.
+        key: id of its section.
+        title: its id, and which attempt; '': its id.
+        model: name of the model, if another than that of the record.
+        notes: what else is to be said about the record.
+        tree: what a behaviour tree did meanwhile, in the order of its times.
+        live: whether the line was written when the episode was carried out: what a bag that is
+            cut off does not tell is taken from it.
+    """
+    made = _of_line(line, notes) if recorded is None else _Reader(
+        recorded, line, tree, live).view(notes)
+    failure, steps = line['failure'], made.steps
+    if failure:
+        here = min(failure['step'], len(steps) - 1)
+        steps = (*steps[:here], replace(steps[here], here=True), *steps[here + 1:])
+    return replace(
+        made, steps=steps, key=key, title=title or made.title, model=model or made.model,
+        run=folder.name if folder else '',
+        picture=None if recorded else _failure_picture(folder, line))
+
+
+def _failure_picture(folder: Path | None, line: Mapping[str, Any]) -> Picture | None:
+    failure = line['failure']
+    data = failure_picture(folder, line) if folder and failure else None
+    if data is None:
+        return None
+    small = for_page(data)
+    return Picture(
+        jpeg_uri(small), failure['image_id'], f'the observation that shows it, step '
+        f'{failure["step"]}', *Image.open(io.BytesIO(small)).size)
+
+
+def _reached(line: Mapping[str, Any], goal: Iterable[str] | None,
+             ) -> tuple[tuple[str, bool | None], ...]:
+    """Each literal of a goal (None: those that did not hold), and whether it held at the end."""
+    unmet = [item['literal'] for item in line['goal_unmet']]
+    scored = measures.scored(line)
+    return tuple((text, text not in unmet if scored else None)
+                 for text in (unmet if goal is None else goal))
+
+
+def _of_line(line: Mapping[str, Any], notes: Sequence[str]) -> EpisodeView:
+    """An episode of which there is no bag, as far as its results tell."""
+    unknown = Deciding('none', 'questions are not kept in results')
+    entries, checks = entries_of_line(line)
+    steps = [StepView(
+        number, entry['action'] or '', entry['status'], became(entry['status'], ''), unknown,
+        Why(_why_of_line(line, number, entry)), title=act(entry).title, entries=before,
+        act=act(entry), checks=after)
+        for number, (entry, before, after) in enumerate(zip(line['actions'], entries, checks,
+                                                            strict=False))]
+    why = stopped(line['stop'], line['message'], line.get('max_actions'))
+    steps.append(StepView(None, '', '', '', unknown, Why(why), title=_end_title(line),
+                          entries=entries[-1]))
+    return EpisodeView(
+        line['id'], line['id'], line['method'], method_sentence(line['method']), line['model'],
+        ' '.join(filter(None, (line['domain'], line['split'], line['problem']))), '', (), '',
+        line['stop'], why, line.get('max_actions'), tuple(steps), truth_of_line(line),
+        tuple(notes), line, result_text(line), _reached(line, None), False, '', None, '')
+
+
+def _why_of_line(line: Mapping[str, Any], number: int, entry: Mapping[str, Any]) -> str:
+    plans = ['no plan (' + words(plan['status']) + ')' if plan['status'] != 'solved' else
+             'a plan' if plan['length'] is None else
+             f'a plan of {counted(plan["length"], "action")}'
+             for plan in line['plans'] if plan['step'] == number]
+    if plans:
+        return 'the planner found ' + ', then '.join(plans)
+    return (f'the model named it ({words(entry["proposal"])})' if entry.get('proposal') else
+            'no plan was made anew for it')
+
+
+def _end_title(line: Mapping[str, Any]) -> str:
+    return f'end: {words(line["stop"])}'
+
+
+def hint(imported: bool) -> str:
+    """What a page says of an episode without a bag, whose results may be imported."""
+    if imported:
+        return ('The results were imported: they have no bag, so images, right answers and '
+                'beliefs are not known.')
+    return ('This episode has no bag, so its images, right answers and beliefs are not shown. To '
+            'record them: sightplan run --bags failed (or all); graphs of ROS nodes record them '
+            'unless bags:= says otherwise.')
+
+
+def read_recorded(line: Mapping[str, Any], folder: Path,
+                  read: Callable[[Path], Iterable[RecordedEpisode]],
+                  ) -> tuple[RecordedEpisode | None, str]:
+    """Read a recorded episode from its bag.
+
+    Args:
+        line: its line of results; ``bag`` names the bag.
+        folder: the run directory.
+        read: reads the episodes of a bag.
+
+    Returns:
+        the episode, and why there is none.
+    """
+    if not line.get('bag'):
+        return None, ''
+    bag = folder / str(line['bag'])
+    if not bag.exists():
+        return None, f'{bag.name}: {NOT_KEPT}, so only what the results have is shown'
+    try:
+        for episode in read(bag):
+            if episode.spec.id == line['id']:
+                return episode, ''
+    except InputError as error:
+        return None, f'the bag cannot be read ({error}), so only what the results have is shown'
+    return None, f'{bag.name}: the bag does not hold this episode'
+
+
 class _Reader:
-    """Explains the steps of a timeline, in order."""
+    """Makes the steps of a timeline, in order."""
 
     def __init__(self, episode: RecordedEpisode, line: Mapping[str, Any],
                  tree: Sequence[NodeChange], live: bool) -> None:
@@ -138,44 +209,54 @@ class _Reader:
         self._plans: list[tuple[Action, ...]] = []
         self._done: list[Action] = []
         self._refused = ''
-        self._seen: dict[str, Observation] = {}
-        self._differs: tuple[int | None, tuple[Change, ...]] | None = None
-        self._misplanned: tuple[int | None, tuple[Change, ...]] | None = None
-        self._decisions = self._compared = 0
-        self._answered: dict[Atom, None] = {}  # atoms answered with yes or no
-        self._wrong: list[tuple[int | None, Atom, str, str]] = []
         self._own_names = _instructed(episode.spec.method)
-        self._tree = list(tree)
+        self._tree = tree
 
-    def explanation(self, title: str, notes: Sequence[str]) -> Explanation:
-        """The whole explanation of the episode."""
-        episode, spec = self._episode, self._episode.spec
-        steps = self._steps()
+    def view(self, notes: Sequence[str]) -> EpisodeView:
+        """The whole view of the episode."""
+        episode, spec, line = self._episode, self._episode.spec, self._line
+        steps, tree_note = self._with_tree(self._steps())
         ended = self._timeline.end
         goal, goal_from = self._known_goal()
-        told = spec.problem.instruction if _instructed(spec.method) else ''
         if ended is not None:
             reason, message = ended.reason.value, ended.message
             if ended.reason not in CHOSEN:
                 steps[-1] = replace(steps[-1], deciding=Deciding('none', NOT_CHOSEN))
         elif self._live:
-            reason, message = self._line['stop'], self._line['message']
+            reason, message = line['stop'], line['message']
             steps[-1] = replace(steps[-1], deciding=Deciding('none', CUT_OFF),
                                 why=Why('not recorded'))
-            cut = (f'the bag is cut off after {len(steps) - 1} of {len(self._line["actions"])} '
+            cut = (f'the bag is cut off after {len(steps) - 1} of {len(line["actions"])} '
                    'actions; how it ended stands in the results')
             notes = (*notes, cut)
         else:
             reason = message = ''
-        return Explanation(
-            spec.id, title or spec.id, spec.method, method_sentence(spec.method),
+        return EpisodeView(
+            spec.id, spec.id, spec.method, method_sentence(spec.method),
             ', '.join(self._timeline.models),
             ' '.join(filter(None, (spec.problem.domain_name, spec.split, spec.problem.name))),
-            told, tuple(map(str, goal)), goal_from,
+            spec.problem.instruction if self._own_names else '', tuple(map(str, goal)), goal_from,
             reason, stopped(reason, message, spec.max_actions) if reason else
             'the recording ends before the episode does: why it stopped is not recorded',
             spec.max_actions, tuple(steps), self._truth(),
-            tuple(dict.fromkeys((*episode.warnings, *notes))), '', self._seen)
+            tuple(dict.fromkeys((*episode.warnings, *notes, *tree_note))), line,
+            result_text(line), _reached(line, map(str, spec.problem.goal)), True, '', None, '')
+
+    def _truth(self) -> TruthExplained | None:
+        if self._timeline.has_truth:
+            return truth_of(self._timeline, self._line, self._own_names)
+        return truth_of_line(self._line) if self._live else None
+
+    def _with_tree(self, steps: list[StepView]) -> tuple[list[StepView], tuple[str, ...]]:
+        """Put changes of a tree to the steps during which they were recorded; and a note."""
+        moments = self._timeline.moments
+        first, last = moments[0].received_ns, moments[-1].received_ns + _AFTERWARDS_NS
+        own = [change for change in self._tree if first <= change.log_ns <= last]
+        if not own:
+            return steps, (_OTHER_TIME,) if self._tree else ()
+        bounds = [0, *(moment.received_ns for moment in self._timeline.of(Stepped)), last]
+        return [replace(step, tree=tuple(change for change in own if low < change.log_ns <= high))
+                for step, (low, high) in zip(steps, itertools.pairwise(bounds), strict=True)], ()
 
     # --- the goal, as the method knew it --------------------------------------------------------
 
@@ -183,7 +264,7 @@ class _Reader:
         """All that the method wanted in the episode, and where it knew it from, in words."""
         spec = self._episode.spec
         adopted = {event.source: event.goal for event in self._timeline.adopted}
-        if _instructed(spec.method):
+        if self._own_names:
             if not adopted:
                 return (), 'an instruction, of which the method made no goal'
             every = dict.fromkeys(literal for goal in adopted.values() for literal in goal)
@@ -201,7 +282,7 @@ class _Reader:
         if self._now.adopted is not None:
             return self._now.adopted.goal
         spec = self._episode.spec
-        return () if spec.pictured_goal or _instructed(spec.method) else spec.problem.goal
+        return () if spec.pictured_goal or self._own_names else spec.problem.goal
 
     @property
     def _model(self) -> InstantiatedModel | None:
@@ -217,33 +298,37 @@ class _Reader:
                 self._models[key] = None
         return self._models[key]
 
-    @property
-    def _belief(self) -> Belief | None:
-        """The belief at the decision of the step under way."""
-        return self._now.believed
-
     # --- steps ----------------------------------------------------------------------------------
 
-    def _steps(self) -> list[StepExplained]:
+    def _steps(self) -> list[StepView]:
         steps = self._timeline.steps
-        found: list[StepExplained] = []
-        for step in steps:
+        entries = Entries(self._episode)
+        found: list[StepView] = []
+        for number, step in enumerate(steps):
             self._now = step
-            found.append(self._step(step))
+            made = self._step(step)
+            batches = {batch.number: batch for batch in made.batches}
+            if step.checks:
+                found[-1] = replace(found[-1], checks=entries.of(
+                    step.checks, batches, f'step {number - 1}'))
+            found.append(replace(made, entries=entries.of(
+                step.moments[len(step.checks):], batches,
+                'the end' if step.action is None else f'step {number}')))
             self._refused = (str(step.action.action) if step.action is not None and
                              step.action.feedback.status is FeedbackStatus.REJECTED else '')
         beliefs = [step.believed for step in steps]
-        found = [replace(one, then=_changes(before, after)) for one, before, after in zip(
+        return [replace(one, then=_changes(before, after)) for one, before, after in zip(
             found, beliefs, [*beliefs[1:], None], strict=True)]
-        return _with_tree(found, self._tree, [step.moments[-1].received_ns for step in steps[:-1]])
 
-    def _step(self, step: Step) -> StepExplained:
-        number, stepped = step.index, step.action
+    def _step(self, step: Step) -> StepView:
+        stepped = step.action
         action = stepped.action if stepped is not None else None
         pictures: dict[str, None] = {}
         for moment in step.moments:
-            if moment.observation is not None and not (moment.kind is Observed and pictures):
-                self._show(moment.observation, pictures)
+            seen = moment.observation
+            if seen is not None and seen.image_id and seen.altered is None and not (
+                    moment.kind is Observed and pictures):
+                pictures[seen.image_id] = None
         provided = len(next((event.observation.privileged_facts
                              for event in reversed(step.events(Observed))), ()))
         said: dict[str, tuple[str, ...]] = {}  # in reply to other queries than yes/no questions
@@ -252,44 +337,37 @@ class _Reader:
                 said = event.replies[-1].texts()
         things = [line for label, lines in said.items() if label not in ('goal', 'unread')
                   for line in lines]
-        proposals = step.events(Proposed)
-        plans = step.events(Planned)
-        updates = step.of(BeliefUpdated)
-        # Whether a belief was published since the last action.
-        fresh = bool(updates) or not step.moments or step.moments[0].belief is None
-        for moment in step.moments:
-            if moment.asked is not None:
-                self._check(number, moment)
-            elif moment.kind is Planned:
-                self._compare_state(number, moment.belief, moment.now_ns)
+        proposals, plans = step.events(Proposed), step.events(Planned)
         needed = self._preconditions(action)
-        for planned in plans:
-            if planned.result.status is PlanningStatus.SOLVED:
-                self._plans.append(planned.result.plan)
+        self._plans += [planned.result.plan for planned in plans
+                        if planned.result.status is PlanningStatus.SOLVED]
         why = self._why(action, plans, proposals)
         if 'goal' in said or 'unread' in said:
             why = replace(why, reply=' '.join(said.get('goal', ())),
                           explanation=' '.join(said.get('unread', ())))
-        matter = self._matters(needed, why, action)
-        asked = [self._asked(moment, next(
-            (update.event.belief for update in updates if update.number > moment.number), None),
-            matter) for moment in step.of(Asked) if moment.asked is not None]
-        if fresh:
-            self._compare(number)
-        if action is not None and stepped is not None and (
-                stepped.feedback.status is FeedbackStatus.EXECUTED):
-            self._done.append(action)
-        kind = 'words' if proposals else 'none'
-        return StepExplained(
-            number, str(action or ''), stepped.feedback.status.value if stepped else '',
-            became(stepped.feedback.status.value, stepped.feedback.message) if stepped else '',
-            step.now_ns / 1e9 if step.now_ns > 0 else None,
-            tuple(pictures)[-_MOST_PICTURES:], self._facts(needed if fresh else ()),
-            self._obstacles(action) if fresh else (), self._facts(self._goal if fresh else ()),
-            provided, tuple(things[:_MOST_THINGS]), tuple(asked),
-            fresh and self._belief is not None,
-            Deciding(kind, self._without_questions(bool(proposals), bool(things), provided, why)),
-            why)
+        batches = self._asked(step, self._matters(needed, why, action))
+        deciding = Deciding('words' if proposals else 'none', self._without_questions(
+            bool(proposals), bool(things), provided, why))
+        made = StepView(
+            step.index, str(action or ''), '', '', deciding, why,
+            step.now_ns / 1e9 if step.now_ns > 0 else None, tuple(pictures)[-_MOST_PICTURES:],
+            provided=provided, things=tuple(things[:_MOST_THINGS]), batches=batches,
+            believed=step.fresh and step.believed is not None, title=_end_title(self._line))
+        if step.fresh:
+            made = replace(made, preconditions=self._facts(needed), goal=self._facts(self._goal),
+                           obstacles=self._obstacles(action))
+        return made if stepped is None else self._acted(made, stepped)
+
+    def _acted(self, made: StepView, stepped: Stepped) -> StepView:
+        """Add the action to a step, and what became of it."""
+        status, actions = stepped.feedback.status, self._line['actions']
+        if stepped.action is not None and status is FeedbackStatus.EXECUTED:
+            self._done.append(stepped.action)
+        entry = actions[stepped.index] if stepped.index < len(actions) else {
+            'action': '', 'outcome': '', 'applicable': None, 'effects': None}
+        shown = act({**entry, 'status': status.value}, made.action, stepped.seconds)
+        return replace(made, status=status.value, title=shown.title, act=shown,
+                       became=became(status.value, stepped.feedback.message))
 
     def _without_questions(self, proposed: bool, detected: bool, provided: int, why: Why) -> str:
         """Explain what decided where no question did."""
@@ -304,20 +382,23 @@ class _Reader:
         return 'no question: ' + (f'it follows from {" and ".join(found)}' if found else
                                   'none was asked before it')
 
-    def _show(self, seen: Observation, pictures: dict[str, None]) -> None:
-        if seen.image_id and seen.altered is None:
-            pictures[seen.image_id] = None
-            self._seen[seen.image_id] = seen
-
-    def _asked(self, moment: Moment[Asked], after: Belief | None,
-               matters: Mapping[Atom, str]) -> Batch:
-        event, before = moment.event, moment.belief
-        of = f' of {event.action}' if event.action is not None else ''
-        if event.purpose is AskPurpose.PICTURED_GOAL:  # it is about another picture
-            before = after = None
-        return Batch(moment.batch, f'{ABOUT[event.purpose]}{of}', event.observation.image_id,
-                     event.seconds, event.model, rows_of(
-                         moment.judged, matters, before, after, self._timeline.has_truth))
+    def _asked(self, step: Step, matters: Mapping[Atom, str]) -> tuple[Batch, ...]:
+        """The yes/no questions of a step."""
+        updates, goal, found = step.of(BeliefUpdated), {one.atom for one in self._goal}, []
+        for moment in step.of(Asked):
+            if moment.asked is None:
+                continue
+            event, before = moment.event, moment.belief
+            after = next((update.event.belief for update in updates
+                          if update.number > moment.number), None)
+            if event.purpose is AskPurpose.PICTURED_GOAL:  # it is about another picture
+                before = after = None
+            of = f' of {event.action}' if event.action is not None else ''
+            found.append(Batch(
+                moment.batch, f'{ABOUT[event.purpose]}{of}', event.observation.image_id,
+                event.seconds, event.model, rows_of(moment.judged, matters, goal, before, after),
+                event.prompt))
+        return tuple(found)
 
     def _preconditions(self, action: Action | None) -> tuple[Literal, ...]:
         if action is None or self._model is None:
@@ -328,7 +409,7 @@ class _Reader:
             return ()
 
     def _facts(self, literals: Iterable[Literal]) -> tuple[Fact, ...]:
-        return tuple(_fact(literal, self._belief) for literal in literals)
+        return tuple(_fact(literal, self._now.believed) for literal in literals)
 
     def _obstacles(self, action: Action | None) -> tuple[tuple[Fact, ...], ...]:
         """Sets of literals that together would make an action illegal, the likeliest first."""
@@ -439,119 +520,6 @@ class _Reader:
                     best = same, plan, place
         return None if best is None else best[1:]
 
-    # --- truth ----------------------------------------------------------------------------------
-
-    def _compare(self, number: int | None) -> None:
-        """Note the first belief at a decision that contains an error."""
-        if not self._timeline.has_truth or self._belief is None:
-            return
-        pairs = self._beside_truth(self._belief, self._now.now_ns)
-        self._decisions += 1
-        self._compared += bool(pairs)
-        wrong = [Change(str(atom), value, float(true)) for atom, value, true in pairs
-                 if value is not None and abs(value - _HALF) > _UNSURE
-                 and (value > _HALF) is not true]
-        if self._differs is None:
-            self._differs = _worst_first(number, wrong)
-
-    def _compare_state(self, number: int | None, belief: Belief | None, now_ns: int) -> None:
-        """Note the first planned-from state that contains an error.
-
-        A state takes a side where the belief is unsure, and what is asked before an action may
-        correct the belief after its plan was made.
-        """
-        if self._misplanned is None and belief is not None:
-            state = belief.state
-            self._misplanned = _worst_first(number, [
-                Change(str(atom), float(atom in state) if value is None else value, float(true))
-                for atom, value, true in self._beside_truth(belief, now_ns)
-                if (atom in state) is not true])
-
-    def _beside_truth(self, belief: Belief, now_ns: int,
-                      ) -> list[tuple[Atom, float | None, bool]]:
-        """Atoms, the belief in each, and whether it is true now, as far as that is known."""
-        if not self._timeline.has_truth or self._own_names:
-            return []
-        atoms = dict.fromkeys((*belief.probabilities, *sorted(belief.state), *self._answered))
-        return [(atom, believed(belief, atom), true) for atom in atoms
-                if (true := self._timeline.holds(atom, now_ns)) is not None]
-
-    def _check(self, number: int | None, moment: Moment[EpisodeEvent]) -> None:
-        """Note wrong answers about an observation; a picture of the goal is skipped."""
-        if not self._timeline.has_truth:
-            return
-        for judged in moment.judged:
-            if judged.says is None or judged.event.purpose is AskPurpose.PICTURED_GOAL:
-                continue
-            question = judged.question
-            self._answered[question.atom] = None
-            if judged.wrong:
-                self._wrong.append((number, question.atom, question.text,
-                                    judged.answer.verdict.value))
-
-    def _agreement(self) -> str:
-        """Explain why no difference between belief and truth is shown."""
-        if not self._timeline.of(BeliefUpdated):
-            return 'the method published no belief'
-        if self._own_names:
-            return ('the belief is about things by names of its own, so it is not compared with '
-                    'the truth')
-        if not self._compared:
-            return ('belief and truth could not be compared: no truth was recorded for the times '
-                    'of its decisions')
-        if self._timeline.end is None:
-            return (f'at {self._compared} of {self._decisions} decisions that were recorded the '
-                    'belief agreed with the truth')
-        if self._compared < self._decisions:
-            return (f'at {self._compared} of {self._decisions} decisions the belief agreed with '
-                    'the truth; for the others no truth was recorded')
-        return 'at every decision the belief agreed with the truth'
-
-    def _truth(self) -> TruthExplained | None:
-        if not self._timeline.has_truth:
-            return _truth_of_line(self._line) if self._live else None
-        found = _truth_of_line(self._line)
-        differs = self._differs or self._misplanned
-        if differs is None:
-            return replace(found, first=self._agreement())
-        number, wrong = differs
-        atoms = {change.atom for change in wrong}
-        answers = dict.fromkeys(
-            ('the end' if step is None else f'step {step}', question, answer)
-            for step, atom, question, answer in self._wrong
-            if str(atom) in atoms and (number is None or (step is not None and step <= number)))
-        where = 'at the end' if number is None else f'when action {number} was decided'
-        what = 'belief and truth first differed' if self._differs else (
-            'whenever an action was decided the belief was right or unsure, but the state from '
-            'which its plan was made first differed from the truth')
-        return replace(found, step=number, differences=wrong[:_MOST_CHANGES], first=(
-            f'{what} {where}: {len(wrong)} atom'
-            f'{"s" if len(wrong) != 1 else ""} '
-            f'{"were" if len(wrong) != 1 else "was"} believed wrongly'),
-            answers=tuple(answers)[-_MOST_CHANGES:])
-
-
-def _worst_first(number: int | None, wrong: list[Change],
-                 ) -> tuple[int | None, tuple[Change, ...]] | None:
-    """Wrong beliefs at a decision, the worst first; None if there are none."""
-    wrong.sort(key=lambda change: -change.moved)
-    return (number, tuple(wrong)) if wrong else None
-
-
-def _with_tree(steps: Sequence[StepExplained], tree: Sequence[NodeChange],
-               times: Sequence[int]) -> list[StepExplained]:
-    """Put changes of a tree to the steps during which they were recorded."""
-    if not tree:
-        return list(steps)
-    found = []
-    for place, step in enumerate(steps):
-        low = times[place - 1] if place else 0
-        high = times[place] if place < len(times) else None
-        found.append(replace(step, tree=tuple(
-            change for change in tree
-            if change.log_ns > low and (high is None or change.log_ns <= high))))
-    return found
-
 
 def _fact(literal: Literal, belief: Belief | None) -> Fact:
     if belief is None:
@@ -595,19 +563,3 @@ def _instructed(method: str) -> bool:
         return reads_instruction(method)
     except InputError:
         return False
-
-
-def _truth_of_line(line: Mapping[str, Any]) -> TruthExplained:
-    failure = line.get('failure') or {}
-    solved = measures.solved(line)
-    result = ('not scored: ' + str(line['error'] or words(line['stop'])) if solved is None else
-              'the goal held at the end: solved' if solved else
-              'the goal did not hold at the end: not solved')
-    return TruthExplained(
-        result, outcomes=tuple(
-            (number, entry['action'] or '-', words(entry['outcome']))
-            for number, entry in enumerate(line['actions'])
-            if entry['outcome'] not in ('success', '')),
-        wrong_answers=len(line['wrong']),
-        goal_unmet=tuple(item['literal'] for item in line['goal_unmet']),
-        cause=f'{words(failure["cause"])}: {failure["evidence"]["text"]}' if failure else '')

@@ -6,12 +6,12 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from sightplan_report.deciding_answers import candidates
-from sightplan_report.explanation import (
+from sightplan_report.episode_view import (
     AskedAbout,
     Change,
-    Explanation,
+    EpisodeView,
     Fact,
-    StepExplained,
+    StepView,
     TruthExplained,
 )
 
@@ -19,7 +19,7 @@ _WIDTH = 100
 _MOST_ROWS, _MOST_CHANGES = 6, 12
 
 
-def text_of(explained: Explanation, every: bool = False) -> str:
+def text_of(explained: EpisodeView, every: bool = False) -> str:
     """The text: one paragraph of lines for each action, and one for the end.
 
     Args:
@@ -29,7 +29,7 @@ def text_of(explained: Explanation, every: bool = False) -> str:
     return '\n'.join(_lines(explained, every)) + '\n'
 
 
-def _lines(explained: Explanation, every: bool) -> Iterator[str]:
+def _lines(explained: EpisodeView, every: bool) -> Iterator[str]:
     yield explained.title
     yield from _pair('method', f'{explained.method}: {explained.about}' if explained.about
                      else explained.method)
@@ -55,7 +55,7 @@ def _lines(explained: Explanation, every: bool) -> Iterator[str]:
         yield from _truth(explained.truth)
 
 
-def _step(step: StepExplained, every: bool) -> Iterator[str]:
+def _step(step: StepView, every: bool) -> Iterator[str]:
     if step.number is None:
         yield 'the end'
     else:
@@ -96,7 +96,7 @@ def _step(step: StepExplained, every: bool) -> Iterator[str]:
             *(f'{change.node} {change.before} → {change.after}' for change in changes)]))
 
 
-def _asked(step: StepExplained, every: bool) -> Iterator[str]:
+def _asked(step: StepView, every: bool) -> Iterator[str]:
     total = sum(len(batch.rows) for batch in step.batches)
     if not total:
         return

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
+from typing import Any
 
 from sightplan.agent import policy_class
+from sightplan.metrics import measures
 from sightplan.model import FeedbackStatus, SightplanError, StopReason, counted
 from sightplan_report.html import words
 
@@ -88,6 +91,17 @@ def stopped(reason: str, message: str, budget: int | None = None) -> str:
                                     if message.startswith(name)), '')
         text = f'{text}{": " if cause else ""}{cause}'
     return text + because(message)
+
+
+def result_text(line: Mapping[str, Any]) -> str:
+    """Result of an episode by ground truth, in words."""
+    if not measures.scored(line):
+        return f'not scored: {line["error"] or words(line["stop"])}'
+    if measures.solved(line):
+        return f'solved in {counted(line["executed"], "action")}'
+    if line['failure']:
+        return f'failed: {words(line["failure"]["cause"])}'
+    return f'not solved ({words(line["stop"])})'
 
 
 def method_sentence(name: str) -> str:
