@@ -17,6 +17,7 @@ from sightplan_report.episode_view import (
     Tester,
 )
 from sightplan_report.episode_words import CUT_OFF, NOT_CHOSEN
+from sightplan_report.html import fraction
 
 _LEAST_CHANGE = 0.05
 _MOST_TESTED, _MOST_TESTED_ON = 4, 40
@@ -91,12 +92,12 @@ def _deciding(step: StepView, number: int, test: Tester | None, most: int) -> De
             return Deciding('belief', f'no answer changed the belief in what matters by '
                             f'{_LEAST_CHANGE:.2f} or more')
         if row.moved < _LEAST_CHANGE:
-            text = f'was not as expected, and left the belief at {_number(row.after)}'
+            text = f'was not as expected, and left the belief at {fraction(row.after)}'
         elif row.surprising:
-            text = (f'was not as expected, and moved the belief from {_number(row.before)} to '
-                    f'{_number(row.after)}')
+            text = (f'was not as expected, and moved the belief from {fraction(row.before)} to '
+                    f'{fraction(row.after)}')
         else:
-            text = f'moved the belief most ({_number(row.before)} to {_number(row.after)})'
+            text = f'moved the belief most ({fraction(row.before)} to {fraction(row.after)})'
         return Deciding('belief', f'{_said(row)} {text}', batch.number, row.place)
     tested: tuple[Tested, ...] = ()
     for batch, row in found[:_MOST_TESTED_ON]:
@@ -143,7 +144,3 @@ def _from_tests(tested: Sequence[Tested], rows: Mapping[tuple[int, int], AskedAb
 
 def _said(row: AskedAbout) -> str:
     return f'"{row.answer}" to "{row.question or row.atom}"'
-
-
-def _number(value: float | None) -> str:
-    return '–' if value is None else f'{value:.2f}'

@@ -38,13 +38,14 @@ from sightplan.records.bag_policy import NOT_KEPT
 from sightplan.records.behaviour_tree import NodeChange
 from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
-from sightplan.records.recorded import RecordedEpisode
+from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan_report.episode_entries import ABOUT, Entries, act, entries_of_line
 from sightplan_report.episode_truth import truth_of, truth_of_line
 from sightplan_report.episode_view import (
     Batch,
     Change,
     Deciding,
+    Entry,
     EpisodeView,
     Fact,
     Picture,
@@ -61,11 +62,15 @@ from sightplan_report.episode_words import (
     became,
     because,
     method_sentence,
-    result_text,
     stopped,
 )
 from sightplan_report.html import jpeg_uri, words
 
+_NO_BAG = ('This episode has no bag, so its images, right answers and beliefs are not shown. To '
+           'record them: sightplan run --bags failed (or all); graphs of ROS nodes record them '
+           'unless bags:= says otherwise.')
+_IMPORTED = ('The results were imported: they have no bag, so images, right answers and beliefs '
+             'are not known.')
 _LEAST_CHANGE, _MOST_CHANGES, _MOST_PICTURES = 0.05, 8, 2
 _MOST_ALTERNATIVES, _MOST_THINGS, _MOST_OBSTACLES = 3, 24, 3
 _OTHER_TIME = ('the bag has the status log of a behaviour tree, but nothing of the time of this '
@@ -131,18 +136,16 @@ def _of_line(line: Mapping[str, Any], notes: Sequence[str]) -> EpisodeView:
     entries, checks = entries_of_line(line)
     steps = [StepView(
         number, entry['action'] or '', entry['status'], became(entry['status'], ''), unknown,
-        Why(_why_of_line(line, number, entry)), title=act(entry).title, entries=before,
-        act=act(entry), checks=after)
+        Why(_why_of_line(line, number, entry)), act(entry), entries=before, checks=after)
         for number, (entry, before, after) in enumerate(zip(line['actions'], entries, checks,
                                                             strict=False))]
     why = stopped(line['stop'], line['message'], line.get('max_actions'))
-    steps.append(StepView(None, '', '', '', unknown, Why(why), title=_end_title(line),
-                          entries=entries[-1]))
+    steps.append(StepView(None, '', '', '', unknown, Why(why), _end(line), entries=entries[-1]))
     return EpisodeView(
         line['id'], line['id'], line['method'], method_sentence(line['method']), line['model'],
         ' '.join(filter(None, (line['domain'], line['split'], line['problem']))), '', (), '',
         line['stop'], why, line.get('max_actions'), tuple(steps), truth_of_line(line),
-        tuple(notes), line, result_text(line), _reached(line, None), False, '', None, '')
+        tuple(notes), line, _reached(line, None), False, '', None, '')
 
 
 def _why_of_line(line: Mapping[str, Any], number: int, entry: Mapping[str, Any]) -> str:
@@ -156,35 +159,26 @@ def _why_of_line(line: Mapping[str, Any], number: int, entry: Mapping[str, Any])
             'no plan was made anew for it')
 
 
-def _end_title(line: Mapping[str, Any]) -> str:
-    return f'end: {words(line["stop"])}'
+def _end(line: Mapping[str, Any]) -> Entry:
+    return Entry('end', f'end: {words(line["stop"])}')
 
 
-def hint(imported: bool) -> str:
-    """What a page says of an episode without a bag, whose results may be imported."""
-    if imported:
-        return ('The results were imported: they have no bag, so images, right answers and '
-                'beliefs are not known.')
-    return ('This episode has no bag, so its images, right answers and beliefs are not shown. To '
-            'record them: sightplan run --bags failed (or all); graphs of ROS nodes record them '
-            'unless bags:= says otherwise.')
-
-
-def read_recorded(line: Mapping[str, Any], folder: Path,
-                  read: Callable[[Path], Iterable[RecordedEpisode]],
+def read_recorded(line: Mapping[str, Any], folder: Path, imported: bool = False,
+                  read: Callable[[Path], Iterable[RecordedEpisode]] = read_episodes,
                   ) -> tuple[RecordedEpisode | None, str]:
     """Read a recorded episode from its bag.
 
     Args:
         line: its line of results; ``bag`` names the bag.
         folder: the run directory.
+        imported: whether the results were imported.
         read: reads the episodes of a bag.
 
     Returns:
         the episode, and why there is none.
     """
     if not line.get('bag'):
-        return None, ''
+        return None, _IMPORTED if imported else _NO_BAG
     bag = folder / str(line['bag'])
     if not bag.exists():
         return None, f'{bag.name}: {NOT_KEPT}, so only what the results have is shown'
@@ -240,7 +234,7 @@ class _Reader:
             'the recording ends before the episode does: why it stopped is not recorded',
             spec.max_actions, tuple(steps), self._truth(),
             tuple(dict.fromkeys((*episode.warnings, *notes, *tree_note))), line,
-            result_text(line), _reached(line, map(str, spec.problem.goal)), True, '', None, '')
+            _reached(line, map(str, spec.problem.goal)), True, '', None, '')
 
     def _truth(self) -> TruthExplained | None:
         if self._timeline.has_truth:
@@ -349,10 +343,10 @@ class _Reader:
         deciding = Deciding('words' if proposals else 'none', self._without_questions(
             bool(proposals), bool(things), provided, why))
         made = StepView(
-            step.index, str(action or ''), '', '', deciding, why,
+            step.index, str(action or ''), '', '', deciding, why, _end(self._line),
             step.now_ns / 1e9 if step.now_ns > 0 else None, tuple(pictures)[-_MOST_PICTURES:],
             provided=provided, things=tuple(things[:_MOST_THINGS]), batches=batches,
-            believed=step.fresh and step.believed is not None, title=_end_title(self._line))
+            believed=step.fresh and step.believed is not None)
         if step.fresh:
             made = replace(made, preconditions=self._facts(needed), goal=self._facts(self._goal),
                            obstacles=self._obstacles(action))
@@ -366,7 +360,7 @@ class _Reader:
         entry = actions[stepped.index] if stepped.index < len(actions) else {
             'action': '', 'outcome': '', 'applicable': None, 'effects': None}
         shown = act({**entry, 'status': status.value}, made.action, stepped.seconds)
-        return replace(made, status=status.value, title=shown.title, act=shown,
+        return replace(made, status=status.value, act=shown,
                        became=became(status.value, stepped.feedback.message))
 
     def _without_questions(self, proposed: bool, detected: bool, provided: int, why: Why) -> str:

@@ -14,6 +14,7 @@ from sightplan_report.episode_view import (
     StepView,
     TruthExplained,
 )
+from sightplan_report.html import fraction
 
 _WIDTH = 100
 _MOST_ROWS, _MOST_CHANGES = 6, 12
@@ -118,7 +119,7 @@ def _row(row: AskedAbout) -> str:
     p_yes = '' if row.p_yes is None else (
         f', P(yes) {"≤ " if row.at_most else ""}{row.p_yes:.2f}')
     moved = ('' if row.after is None else
-             f'; {row.atom}: {_number(row.before)} → {_number(row.after)}')
+             f'; {row.atom}: {fraction(row.before)} → {fraction(row.after)}')
     expected = (f' (expected {"yes" if row.expected else "no"})' if row.surprising else '')
     matters = f' [{row.matters}]' if row.matters else ''
     wrong = '' if row.truth is None or not row.wrong else (
@@ -134,7 +135,7 @@ def _truth(truth: TruthExplained) -> Iterator[str]:
     if truth.first:
         yield from _pair('first', truth.first)
     for change in truth.differences:
-        yield from _pair('', f'{change.atom}: believed {_number(change.before)}, in truth '
+        yield from _pair('', f'{change.atom}: believed {fraction(change.before)}, in truth '
                          f'{"true" if change.after else "false"}')
     for where, question, answer in truth.answers:
         yield from _pair('', f'{where}: {question} was answered {answer}, wrongly')
@@ -154,11 +155,7 @@ def _fact(fact: Fact) -> str:
 
 
 def _change(change: Change) -> str:
-    return f'{change.atom} {_number(change.before)} → {_number(change.after)}'
-
-
-def _number(value: float | None) -> str:
-    return '–' if value is None else f'{value:.2f}'
+    return f'{change.atom} {fraction(change.before)} → {fraction(change.after)}'
 
 
 def _pair(label: str, text: str) -> Sequence[str]:

@@ -17,6 +17,7 @@ from sightplan.metrics.judgements import says
 from sightplan.model import Atom, Belief
 from sightplan.model.judged_answer import JudgedAnswer
 from sightplan.records.behaviour_tree import NodeChange
+from sightplan_report.episode_words import result_text
 
 _HALF = 0.5
 _FOLD = 8
@@ -215,7 +216,7 @@ class Entry:
     """One event of an episode, as its page shows it.
 
     Attributes:
-        kind: observation, questions, belief, plan, proposal or act.
+        kind: observation, questions, belief, plan, proposal, act or end.
         title: in words.
         seconds: that it took, None where that is not known.
         picture: what was seen, of an observation.
@@ -339,6 +340,7 @@ class StepView:
         became: what became of it, in words.
         deciding: which answer decided.
         why: why this action.
+        act: the action, or the end; for pages only.
         stamp_s: time of the world when it was decided [s].
         pictures: ids of the pictures that were looked at last.
         preconditions: of the action, as they were believed when it was decided.
@@ -352,9 +354,7 @@ class StepView:
             what was believed.
         then: how the belief changed until the next decision.
         tree: changes of nodes of a behaviour tree meanwhile.
-        title: the action, and what became of it; for pages only, as are all that follow.
-        entries: what happened before the action, in order.
-        act: the action.
+        entries: what happened before it, in order; for pages only, as are all that follow.
         checks: how its effects were asked for: the questions are among the next step's batches.
         here: whether the failure shows here.
     """
@@ -365,6 +365,7 @@ class StepView:
     became: str
     deciding: Deciding
     why: Why
+    act: Entry
     stamp_s: float | None = None
     pictures: tuple[str, ...] = ()
     preconditions: tuple[Fact, ...] = ()
@@ -376,11 +377,14 @@ class StepView:
     believed: bool = False
     then: tuple[Change, ...] = ()
     tree: tuple[NodeChange, ...] = ()
-    title: str = ''
     entries: tuple[Entry, ...] = ()
-    act: Entry | None = None
     checks: tuple[Entry, ...] = ()
     here: bool = False
+
+    @property
+    def title(self) -> str:
+        """The action, and what became of it."""
+        return self.act.title
 
     @property
     def wrong(self) -> int:
@@ -459,7 +463,6 @@ class EpisodeView:
         truth: what ground truth adds; None where none was recorded.
         notes: what is missing, and how to get it.
         line: its line of results; for pages only, as are all that follow.
-        result: by ground truth, in words.
         reached: each literal of the goal, and whether it held at the end (None: not known);
             without a bag only those that did not hold.
         recorded: whether there is a bag.
@@ -485,7 +488,6 @@ class EpisodeView:
     truth: TruthExplained | None
     notes: tuple[str, ...]
     line: Mapping[str, Any] = field(repr=False)
-    result: str
     reached: tuple[tuple[str, bool | None], ...]
     recorded: bool
     run: str
@@ -497,6 +499,11 @@ class EpisodeView:
     def solved(self) -> bool | None:
         """Whether it was; None for one that is not scored."""
         return measures.solved(self.line)
+
+    @property
+    def result(self) -> str:
+        """Its result by ground truth, in words."""
+        return result_text(self.line)
 
     @property
     def subtitle(self) -> str:
@@ -520,9 +527,9 @@ class EpisodeView:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data: all fields but those for pages only."""
-        data = _without(self, ('line', 'result', 'reached', 'recorded', 'run', 'picture', 'key'))
+        data = _without(self, ('line', 'reached', 'recorded', 'run', 'picture', 'key'))
         return {**data, 'steps': [_without(step, (
-            'title', 'entries', 'act', 'checks', 'here')) for step in self.steps]}
+            'act', 'entries', 'checks', 'here')) for step in self.steps]}
 
 
 def _without(view: EpisodeView | StepView, names: Collection[str]) -> dict[str, Any]:

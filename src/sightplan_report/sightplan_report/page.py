@@ -208,11 +208,11 @@ def _spread(shelf: Sequence[Chosen]) -> list[Chosen]:
 
 def _view(one: Chosen, key: str, read: Callable[[Any], Iterable[RecordedEpisode]],
           ) -> EpisodeView:
-    recorded, why_not = episode_reader.read_recorded(one.line, one.run.folder, read)
+    recorded, why_not = episode_reader.read_recorded(
+        one.line, one.run.folder, one.run.imported, read)
     return decide(episode_reader.view(
         one.line, recorded, folder=one.run.folder, key=key, model=one.group.model,
-        notes=() if recorded else (why_not or episode_reader.hint(one.run.imported),)),
-        None, '"sightplan explain" does that')
+        notes=(why_not,) if why_not else ()), None, '"sightplan explain" does that')
 
 
 def _episodes(results: Results, chosen: Sequence[Chosen], settings: Settings,

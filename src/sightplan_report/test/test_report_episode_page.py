@@ -28,7 +28,7 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan_report.episode_page import page
-from sightplan_report.episode_reader import hint, read_recorded, view
+from sightplan_report.episode_reader import read_recorded, view
 from sightplan_report.page import build
 from sightplan_report.results import gather
 from sightplan_report.tables import make_tables
@@ -76,7 +76,7 @@ def view_of(line, episode, tmp_path, **more):
 
 def shown(step):
     """All entries of a step, in the order of its page."""
-    return [*step.entries, *([step.act] if step.act else []), *step.checks]
+    return [*step.entries, step.act, *step.checks]
 
 
 def entries(episode, kind):
@@ -245,7 +245,7 @@ def test_an_episode_without_events_but_its_start_is_shown(tmp_path):
 
 def test_results_alone_show_actions_wrong_answers_and_a_hint(tmp_path):
     line, _ = recorded(change=says('no', 'clear g', since=3))
-    made = view(line, folder=tmp_path / 'run', notes=(hint(False),))
+    made = view(line, folder=tmp_path / 'run', notes=(read_recorded(line, tmp_path)[1],))
     assert [b.title for b in entries(made, 'act')] == [
         f'{step["action"]}: {step["status"]}' for step in line['actions']]
     rows = [row for entry in entries(made, 'questions') for row in entry.batch.rows]
@@ -257,19 +257,19 @@ def test_results_alone_show_actions_wrong_answers_and_a_hint(tmp_path):
 
 def test_why_there_is_nothing_of_a_bag_is_said(tmp_path):
     line, episode = recorded()
-    assert read_recorded(line, tmp_path, list) == (None, '')
+    assert read_recorded(line, tmp_path, imported=True)[1].startswith('The results were imported')
     line = {**line, 'bag': 'bags/x'}
-    found, warning = read_recorded(line, tmp_path, list)
+    found, warning = read_recorded(line, tmp_path)
     assert found is None and 'x: this bag was not kept' in warning
     (tmp_path / 'bags' / 'x').mkdir(parents=True)
 
     def broken(path):
         raise InputError(f'{path}: rubbish')
         yield
-    assert 'cannot be read' in read_recorded(line, tmp_path, broken)[1]
+    assert 'cannot be read' in read_recorded(line, tmp_path, read=broken)[1]
     other = dataclasses.replace(episode, spec=dataclasses.replace(episode.spec, id='o'))
-    assert 'does not hold' in read_recorded(line, tmp_path, lambda path: [other])[1]
-    assert read_recorded(line, tmp_path, lambda path: [other, episode]) == (episode, '')
+    assert 'does not hold' in read_recorded(line, tmp_path, read=lambda path: [other])[1]
+    assert read_recorded(line, tmp_path, read=lambda path: [other, episode]) == (episode, '')
 
 
 def test_a_report_begins_with_the_pictures_of_one_episode(tmp_path):

@@ -86,8 +86,8 @@ def add_parser(subparsers: Any) -> None:
 
 def explain(arguments: ExplainArguments) -> Result:
     """Find, explain, print, write."""
-    from sightplan_report import episode_reader
     from sightplan_report.episode_page import page
+    from sightplan_report.episode_reader import view
     from sightplan_report.episode_text import text_of
     from sightplan_report.replay.episodes import choose, find_episodes
     out = file_to_write(arguments.out) if arguments.out else None
@@ -100,10 +100,7 @@ def explain(arguments: ExplainArguments) -> Result:
     episode, why_not = found.read()
     if episode is None:
         assert found.line is not None
-        imported = found.run is not None and found.run.imported
-        explained = episode_reader.view(
-            found.line, folder=found.folder, title=found.title,
-            notes=(why_not or episode_reader.hint(imported),))
+        explained = view(found.line, folder=found.folder, title=found.title, notes=(why_not,))
     else:
         explained = _explained(found, episode, arguments)
     print(text_of(explained, arguments.all), end='')

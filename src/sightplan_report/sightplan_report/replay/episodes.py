@@ -62,7 +62,7 @@ class Found:
         if self.episode is not None:
             return self.episode, ''
         assert self.run is not None and self.line is not None
-        return read_recorded(self.line, self.run.folder, read_episodes)
+        return read_recorded(self.line, self.run.folder, self.run.imported)
 
 
 def find_episodes(path: Path | str) -> list[Found]:
