@@ -93,6 +93,19 @@ def asked(stamp_ns: int, usage: Usage | None = None) -> Asked:
                  usage=usage)
 
 
+def test_a_step_knows_the_checks_of_the_action_before_and_whether_its_belief_is_fresh() -> None:
+    look, belief = Observed(Observation.elsewhere('image', 9)), BeliefUpdated(Belief(frozenset()))
+    check = dataclasses.replace(asked(9), purpose=AskPurpose.EFFECT)
+    act = Stepped(0, R_TO_2, Feedback(FeedbackStatus.EXECUTED))
+    first, second, last = Timeline.of_events([
+        STARTED, look, check, belief, act, look, check, belief, look, asked(9), act]).steps
+    assert first.checks == () and not last.checks, 'there is no action before, or no question'
+    assert [moment.event for moment in second.checks] == [look, check, belief]
+    assert (first.fresh, second.fresh, last.fresh) == (True, True, True)
+    *_, stale, empty = Timeline.of_events([STARTED, belief, act, look, act]).steps
+    assert (stale.checks, stale.fresh, empty.fresh) == ((), False, True)
+
+
 def test_each_moment_says_what_was_known_before_it() -> None:
     first, second = (Belief(frozenset({ATOM}), {ATOM: p}) for p in (0.5, 0.9))
     goal = GoalAdopted((Literal(ATOM),), 'the picture of the goal')

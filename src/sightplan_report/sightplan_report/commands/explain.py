@@ -37,7 +37,7 @@ examples:
 
 Says for each action what was believed when it was decided, what was asked and what the answers
 changed, which answer decided, why this action, and what became of it; and why the episode stopped.
-What is true stands apart, at the end, where the record holds it.
+What is true stands apart, at the end, where the record holds it; on the page beside each answer.
 
 Which answer decided is found by running the method again on the recorded answers, with one of them
 removed or reversed (no model is asked). That takes long for long episodes: --effort bounds
