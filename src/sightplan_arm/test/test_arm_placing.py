@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from functools import partial
 
+import cv2
 import numpy as np
 import pytest
 
@@ -60,6 +61,15 @@ class Seen:
 
 def bottle(x=-0.25, y=-0.15):
     return box('red', x, y, BOTTLE)
+
+
+@pytest.mark.parametrize('begins', [(0, 0), (9, 4), (25, 30)])
+def test_a_window_has_the_greatest_heights_of_the_whole(begins):
+    rng = np.random.default_rng(0)
+    heights = rng.random((30, 40), np.float32)
+    kernel = (rng.random((11, 11)) < 0.2).astype(np.uint8)
+    window = tuple(slice(begin, begin + 5) for begin in begins)
+    assert (placing._highest(heights, kernel, window) == cv2.dilate(heights, kernel)[window]).all()
 
 
 def test_what_is_tall_never_stands_on_a_step():

@@ -116,7 +116,7 @@ class DrawnTasks:
         rng = np.random.default_rng([seed, len(horizon), held_out])
         width, height = self.size
         image = np.full((height, width, 3), 190, np.uint8)
-        image += rng.integers(0, 30, image.shape, np.uint8)
+        image[:, :, 0] += rng.integers(0, 30, (height, 1), np.uint8)
         boxes = {f'square {number}': (8 + 18 * number, int(rng.integers(10, 50)))
                  for number in range(8)}
         pieces = []

@@ -66,10 +66,10 @@ def test_any_picture_will_do(kind, tmp_path, photo, script, capsys):
         picture.transpose(Image.Transpose.ROTATE_90).save(path, exif=exif)
     else:
         {'png': picture, 'grey': picture.convert('L'), 'transparent': picture.convert('RGBA'),
-         'tiny': picture.resize((6, 4)), 'large': picture.resize((4800, 3200))}[kind].save(path)
+         'tiny': picture.resize((6, 4)), 'large': picture.resize((2400, 1600))}[kind].save(path)
     code, found, err = run(capsys, path, SENTENCE, '--method', 'ask', '--out', out,
                            *script(replies=[WRITTEN]))
-    width, height = {'tiny': (6, 4), 'large': (4800, 3200)}.get(kind, (600, 400))
+    width, height = {'tiny': (6, 4), 'large': (2400, 1600)}.get(kind, (600, 400))
     assert (code, found['width'], found['height']) == (0, width, height), err
     (_, box), (_, point) = boxes(found)
     assert box == pytest.approx([.54 * width, .16 * height, .71 * width, .81 * height], abs=.06)

@@ -43,6 +43,8 @@ from sightplan_arm.surroundings import Around
 from sightplan_arm.trajectories import UnreachableError
 
 _Kind = TypeVar('_Kind', bound=np.generic)
+_Window = tuple[slice, slice]
+"""A rectangle of cells: its rows and its columns."""
 
 _SPECK = np.ones((3, 3), np.uint8)
 """Pieces of a floor that are narrower than three cells are no floor."""
@@ -254,11 +256,6 @@ class _Heights:
         """Yield the spots for one turn of the hand and some leans; see ``Spot``."""
         cos, sin = math.cos(turn), math.sin(turn)
         spin = np.array([[cos, -sin], [sin, cos]])
-        whole = _kernel(self._outline @ spin.T, 0.0).astype(np.float32)
-        mean = cv2.filter2D(self._top, -1, whole / whole.sum(), borderType=cv2.BORDER_REPLICATE)
-        opens = spin @ self._held.pose[:2, 1]
-        opens = opens / max(float(np.linalg.norm(opens)), 1e-6)
-        bodies = [(lean, self._under_body(opens, lean)) for lean in leans]
         rows, columns = np.mgrid[:self._top.shape[0], :self._top.shape[1]]
         places = self._low + CELL_M * (np.stack([columns, rows], axis=-1) + 0.5)
         rests = places + spin @ self._centre
@@ -268,6 +265,16 @@ class _Heights:
         able = ((inside >= 0) & (inside < size)).all(axis=2) & (off < self._radius)
         inside = np.clip(inside, 0, size - 1)
         able &= self._meant[inside[..., 1], inside[..., 0]]
+        if not able.any():
+            return
+        window = _bounds(able)
+        able = able[window]
+        whole = _kernel(self._outline @ spin.T, 0.0).astype(np.float32)
+        mean = cv2.filter2D(self._top, -1, whole / whole.sum(),
+                            borderType=cv2.BORDER_REPLICATE)[window]
+        opens = spin @ self._held.pose[:2, 1]
+        opens = opens / max(float(np.linalg.norm(opens)), 1e-6)
+        bodies = [(lean, self._under_body(opens, lean, window)) for lean in leans]
         own = (COSTS.per_m_off * off
                + COSTS.per_rad_turned * abs(math.remainder(turn, 2 * math.pi))
                + self._off_sides(turn))
@@ -275,8 +282,10 @@ class _Heights:
             depth = self._depth[inside[..., 1], inside[..., 0]]
             own += (COSTS.per_m_over_edge * np.maximum(0.0, self._half_m - depth)
                     + self._side_cost(rests, spin))
+        own, first = own[window], (window[0].start, window[1].start)
+        cost = np.full(self._top.shape, np.inf)
         for roomy in LIMITS.room_fractions:
-            opening, support, fingers = self._support_heights(spin, opens, roomy)
+            opening, support, fingers = self._support_heights(spin, opens, roomy, window)
             level = able & (support - mean < self._step_m) & (support < self._highest_m)
             if self._on_table:
                 level &= support < RAISED_M + 0.001
@@ -286,25 +295,28 @@ class _Heights:
                       + self._close * (1.0 - roomy))
             for lean, body in bodies:
                 lowest, fall = self._lowest_tip(opening, support, fingers, body, lean)
-                cost = np.where(level & (fall < self._fall_m), uneven + COSTS.per_m_fall * fall
-                                + COSTS.leaning * bool(lean), np.inf)
+                cost[window] = np.where(
+                    level & (fall < self._fall_m), uneven + COSTS.per_m_fall * fall
+                    + COSTS.leaning * bool(lean), np.inf)
                 order = np.argsort(cost, axis=None)[:400:20]
                 for row, column in zip(*np.unravel_index(order, cost.shape), strict=True):
                     if not np.isfinite(cost[row, column]):
                         break
+                    at = row - first[0], column - first[1]
                     yield Spot(
-                        np.array([*places[row, column], lowest[row, column]], np.float64), turn,
-                        lean, np.asarray(rests[row, column]), float(support[row, column]),
-                        float(fall[row, column]), opening, float(cost[row, column]))
+                        np.array([*places[row, column], lowest[at]], np.float64), turn,
+                        lean, np.asarray(rests[row, column]), float(support[at]),
+                        float(fall[at]), opening, float(cost[row, column]))
 
-    def _under_body(self, opens: Vector, lean: float) -> Heights:
-        """Least height of the tip everywhere, for the hand's body.
+    def _under_body(self, opens: Vector, lean: float, window: _Window) -> Heights:
+        """Least height of the tip for the hand's body.
 
         Args:
             opens: (2,) along which the fingers open.
             lean: see ``Spot``.
+            window: the cells for which it is wanted.
         """
-        least = np.full(self._top.shape, -np.inf, np.float32)
+        least: Heights = np.array(-np.inf, np.float32)
         up, aside = math.cos(lean), math.sin(lean)
         for middle, halves in self._hand:
             above = -float(middle[2] + halves[2])  # its lower side above the tip
@@ -314,44 +326,46 @@ class _Heights:
                 piece = _rectangle((up * at - aside * above) * opens, opens, half,
                                    float(abs(middle[0]) + halves[0]))
                 low = up * above + aside * at - abs(aside) * half
-                least = np.maximum(least, cv2.dilate(
-                    self._top, _kernel(piece, LIMITS.body_room_m)) - low)
+                least = np.maximum(least, _highest(
+                    self._top, _kernel(piece, LIMITS.body_room_m), window) - low)
         return least
 
     def _support_heights(self, spin: Vector, opens: Vector,
-                         roomy: float) -> tuple[float, Heights, Heights]:
-        """Heights under a thing and under the fingers around it, everywhere.
+                         roomy: float, window: _Window) -> tuple[float, Heights, Heights]:
+        """Heights under a thing and under the fingers around it.
 
         Args:
             spin: (2, 2) by which the thing is turned.
             opens: (2,) along which the fingers open.
             roomy: how much of the room beside a thing and for the fingers there is to be, from 0
                 to 1.
+            window: the cells for which they are wanted.
 
         Returns:
             To which the fingers open; heights of what the thing stands on, and what fingers have
             under them.
         """
         hand = self._gripper.hand
-        under = cv2.dilate(self._top, _kernel(
-            self._inner @ spin.T, LIMITS.beside_m if self._on_table else roomy * LIMITS.beside_m))
-        passed = cv2.dilate(self._high, _kernel(
-            self._outline @ spin.T, roomy * LIMITS.beside_m + self._swing_m))
+        beside_m = roomy * LIMITS.beside_m
+        under = _highest(self._top, _kernel(
+            self._inner @ spin.T, LIMITS.beside_m if self._on_table else beside_m), window)
+        passed = _highest(self._high, _kernel(
+            self._outline @ spin.T, beside_m + self._swing_m), window)
         support = np.asarray(np.maximum(under, passed) - 0.001, np.float32)
         opening = min(self._gripper.open_m, self._held.width_m + LIMITS.least_release_m + roomy * (
             LIMITS.release_m - LIMITS.least_release_m))
-        fingers = np.zeros(self._top.shape, np.float32)
+        fingers: Heights = np.array(0.0, np.float32)
         near, far = self._held.width_m / 2, opening / 2 + hand.finger_thickness_m  # as they open
         for side in (-1.0, 1.0):
             finger = _rectangle(side * (near + far) / 2 * opens, opens, (far - near) / 2,
                                 hand.finger_half_width_m)
             for heights, margin in ((self._top, 0.0), (self._high, LIMITS.finger_room_m)):
-                fingers = np.maximum(fingers, cv2.dilate(heights, _kernel(finger, margin)))
+                fingers = np.maximum(fingers, _highest(heights, _kernel(finger, margin), window))
         return opening, support, fingers
 
     def _lowest_tip(self, opening: float, support: Heights, fingers: Heights, body: Heights,
                     lean: float) -> tuple[Heights, Heights]:
-        """Lowest heights of the tip everywhere, and the heights from which the thing falls.
+        """Lowest heights of the tip, and the heights from which the thing falls.
 
         Args:
             opening: see ``_support_heights``.
@@ -468,6 +482,23 @@ def _cut(array: NDArray[_Kind], row: int, column: int, count: int) -> NDArray[_K
         (row, column), array.shape, strict=True))
     return np.ascontiguousarray(padded[row - count:row + count + 1,
                                        column - count:column + count + 1])
+
+
+def _bounds(mask: Mask) -> _Window:
+    """The smallest window that has all cells of a mask, of which some are set."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    return slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+
+
+def _highest(heights: Heights, kernel: NDArray[np.uint8], window: _Window) -> Heights:
+    """Greatest height under a kernel laid on each cell of a window."""
+    half = kernel.shape[0] // 2
+    begins = [max(0, cut.start - half) for cut in window]
+    around = heights[tuple(slice(begin, cut.stop + half)
+                           for begin, cut in zip(begins, window, strict=True))]
+    inner = tuple(slice(cut.start - begin, cut.stop - begin)
+                  for begin, cut in zip(begins, window, strict=True))
+    return np.asarray(cv2.dilate(np.ascontiguousarray(around), kernel)[inner], np.float32)
 
 
 def _kernel(points: Vector, margin_m: float) -> NDArray[np.uint8]:

@@ -63,6 +63,7 @@ class GroundedTables(Closing):
 
     def __init__(self) -> None:
         self._painter = Painter()
+        self._last: tuple[tuple[int, str, bool, bool], tuple[Tidying, Visible]] | None = None
 
     def close(self) -> None:
         """Give the physics client back."""
@@ -111,6 +112,19 @@ class GroundedTables(Closing):
         return problem_of(found, domain, f'{"" if explicit else IMPLICIT}{horizon}_{seed}')
 
     def _found(
+        self,
+        seed: int,
+        horizon: str,
+        held_out: bool,
+        explicit: bool,
+    ) -> tuple[Tidying, Visible]:
+        """The table of a scene and its picture; those of the last scene are kept."""
+        key = (seed, horizon, held_out, explicit)
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._searched(*key)
+        return self._last[1]
+
+    def _searched(
         self,
         seed: int,
         horizon: str,
