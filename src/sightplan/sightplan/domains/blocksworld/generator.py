@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from sightplan.domains.domain import Domain
 from sightplan.domains.domain import write_folder as write_folder
+from sightplan.domains.split import Split
 from sightplan.model import (
     Action,
     Atom,
@@ -44,29 +45,6 @@ class Settings:
     max_height: int = param(6, 'highest stack at the start', low=1, high=len(COLOURS))
     min_length: int = param(1, 'shortest allowed length of a shortest plan', low=0, high=100)
     max_length: int = param(100, 'longest allowed length of a shortest plan', low=0, high=100)
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Rules by which the problems of a benchmark split are drawn.
-
-    Attributes:
-        settings: sizes and the range of optimal lengths.
-        planner_lengths: range of the lengths that plans of the default planner may have.
-        stretch: how many times longer than a shortest plan these may be.
-        count: number of problems.
-    """
-
-    settings: Settings
-    planner_lengths: tuple[int, int]
-    stretch: float = 1.5
-    count: int = 25
-
-    def accepts(self, problem: Problem, planner_length: int) -> bool:
-        """Whether a problem fits, given the length of the default planner's plan."""
-        low, high = self.planner_lengths
-        return (low <= planner_length <= high and problem.optimal_length is not None
-                and planner_length <= self.stretch * problem.optimal_length)
 
 
 @dataclass(frozen=True, slots=True)

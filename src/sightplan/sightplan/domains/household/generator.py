@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from sightplan import domains
 from sightplan.domains.domain import Domain
+from sightplan.domains.split import Split
 from sightplan.domains.wording import read_yaml
 from sightplan.model import (
     Action,
@@ -219,28 +220,8 @@ class Settings:
                       'SPLIT/TASK', choices=KINDS)
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Rules by which the problems of a benchmark split are drawn.
-
-    Attributes:
-        settings: which tasks.
-        stretch: how many times longer than a shortest plan the default planner's may be.
-        count: number of problems.
-    """
-
-    settings: Settings
-    stretch: float = 1.6
-    count: int = 25
-
-    def accepts(self, problem: Problem, planner_length: int) -> bool:
-        """Whether a problem fits, given the length of the default planner's plan."""
-        return (problem.optimal_length is not None
-                and problem.optimal_length <= planner_length
-                <= self.stretch * problem.optimal_length)
-
-
-SPLITS = {split: Split(Settings(split)) for split in dict.fromkeys(t.split for t in tasks())}
+SPLITS = {split: Split(Settings(split), stretch=1.6)
+          for split in dict.fromkeys(t.split for t in tasks())}
 
 
 def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0, *,

@@ -14,6 +14,7 @@ from typing import Any
 
 from sightplan.domains.domain import Domain
 from sightplan.domains.domain import write_folder as write_folder
+from sightplan.domains.split import Split
 from sightplan.model import InputError, Problem, param
 
 SOURCES = 'sightplan.grounded_plan_scenes'
@@ -30,27 +31,6 @@ class Settings:
     instruction: str = param('explicit', 'what the instruction says: what is to be done, or what '
                              'somebody wants (problems to which only one goal is right)',
                              choices=('explicit', 'implicit'))
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Rules by which the problems of a split are drawn.
-
-    Attributes:
-        settings: of its problems.
-        stretch: how many times longer than a shortest plan the default planner's may be.
-        count: number of problems.
-    """
-
-    settings: Settings
-    stretch: float = 1.5
-    count: int = 25
-
-    def accepts(self, problem: Problem, planner_length: int) -> bool:
-        """Whether a problem fits, given the length of the default planner's plan."""
-        return (problem.optimal_length is not None
-                and problem.optimal_length <= planner_length
-                <= self.stretch * problem.optimal_length)
 
 
 SPLITS = {horizon: Split(Settings(horizon)) for horizon in ('short', 'medium', 'long')}
