@@ -13,11 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sightplan.model.region import Region
-from sightplan.model.scene import Piece
+from sightplan.model.scene import RenderedScene
 
 
 class Primitive(enum.StrEnum):
@@ -152,25 +149,8 @@ class GroundedPlanTask:
         return sum(unit.primitives for block in self.blocks for unit in block.units)
 
 
-@dataclass(frozen=True, eq=False)
-class GroundedPlanScene:
-    """A rendered scene with its tasks.
-
-    Attributes:
-        id: unique, such as ``tabletop/held_out/7``; tells how to make it again.
-        image: (H, W, 3) uint8 RGB.
-        depth_m: (H, W) float32 distance along the optical axis [m].
-        camera: (fx, fy, cx, cy) in pixels, from the top left pixel's corner.
-        pieces: all things in view.
-        tasks: what may be asked for.
-    """
-
-    id: str
-    image: NDArray[np.uint8]
-    depth_m: NDArray[np.float32]
-    camera: tuple[float, float, float, float]
-    pieces: tuple[Piece, ...]
-    tasks: tuple[GroundedPlanTask, ...]
+class GroundedPlanScene(RenderedScene[GroundedPlanTask]):
+    """A rendered scene with instructions to plan for."""
 
 
 class GroundedPlanSource(Protocol):

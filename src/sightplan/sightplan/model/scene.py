@@ -7,12 +7,14 @@ scene is its image, its depth and its camera.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.model.region import Mask, Point
+
+TaskT = TypeVar('TaskT')
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,7 @@ class TraceTask:
 
 
 @dataclass(frozen=True, eq=False)
-class PointingScene:
+class RenderedScene(Generic[TaskT]):
     """A rendered scene with its tasks.
 
     Attributes:
@@ -79,7 +81,6 @@ class PointingScene:
         camera: (fx, fy, cx, cy) in pixels, from the top left pixel's corner.
         pieces: all things in view.
         tasks: what may be asked.
-        traces: what may be drawn.
     """
 
     id: str
@@ -87,7 +88,17 @@ class PointingScene:
     depth_m: NDArray[np.float32]
     camera: tuple[float, float, float, float]
     pieces: tuple[Piece, ...]
-    tasks: tuple[PointingTask, ...]
+    tasks: tuple[TaskT, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PointingScene(RenderedScene[PointingTask]):
+    """A rendered scene with targets to point at.
+
+    Attributes:
+        traces: what may be drawn.
+    """
+
     traces: tuple[TraceTask, ...] = ()
 
 
