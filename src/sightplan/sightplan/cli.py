@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import sightplan
 from sightplan.commands.flags import CommandParser
 from sightplan.commands.frame import log_to_stderr
-from sightplan.commands.plugins import COMMANDS, add_commands, missing_package
+from sightplan.commands.plugins import add_commands, missing_package
 
 
 def make_parser(argv: Sequence[str] = ()) -> CommandParser:
@@ -32,7 +32,7 @@ def make_parser(argv: Sequence[str] = ()) -> CommandParser:
     if package := missing_package(command):
         parser.error(f'{command} is a command of {package}, which is not installed '
                      f'(pip install {package})')
-    add_commands(subparsers, COMMANDS, command)
+    add_commands(subparsers, command)
     return parser
 
 

@@ -176,23 +176,20 @@ def _ahead(places: NDArray[np.int8]) -> NDArray[np.float64]:
                      for i, j in itertools.combinations(range(places.shape[1]), 2)], dtype=float)
 
 
-def rank(n: int, answer: Answer, questions: int, seed: int = 0,
-         reliability: float = 1.0) -> Ranking:
+def rank(n: int, answer: Answer, questions: int) -> Ranking:
     """Rank things by asking about well chosen pairs.
 
     Args:
         n: how many things.
         answer: asks about a pair.
         questions: how many pairs are asked about.
-        seed: of the sample, for more than eight things.
-        reliability: typical log-odds of an answer.
 
     Raises:
         InputError: too few or too many things.
     """
-    belief = RankingBelief(n, seed)
+    belief = RankingBelief(n)
     for _ in range(questions):
-        first, second = belief.next_pair(reliability)
+        first, second = belief.next_pair()
         belief.add(first, second, answer(first, second))
     return belief.ranking()
 

@@ -149,7 +149,7 @@ class StateSolver:
             complete = False
         else:
             if count > limit:
-                rows = self._sample(scores, top - window / 2.0, _SAMPLES)
+                rows = self._sample(scores, top - window / 2.0)
             else:  # too hard: what the narrowest search has found
                 rows = self._models(control, limit)
         return self._sorted(np.unique(np.array([best, *rows]), axis=0), scores, complete)
@@ -271,11 +271,11 @@ class StateSolver:
         control.configuration.solve.solve_limit = f'{_CONFLICTS},umax'
         return control
 
-    def _sample(self, scores: Floats, floor: float, count: int) -> list[Bools]:
+    def _sample(self, scores: Floats, floor: float) -> list[Bools]:
         """States at or above a score; after each the search starts again with random choices."""
         return self._models(self._control(scores, floor, [
             '--restart-on-model', '--enum-mode=record', '--rand-freq=1', '--sign-def=rnd',
-            '--seed=1']), count)
+            '--seed=1']), _SAMPLES)
 
     def _models(self, control: Any, limit: int) -> list[Bools]:
         """At most ``limit`` states, each (n,) bool."""

@@ -383,7 +383,7 @@ class LocalModel(ModelByKind):
         if bare.partition(SENTINEL)[0] == head:
             _LOG.warning('%s: the chat template of %s does not put the image before the question; '
                          'each question pays for the image again', self._label, self.name)
-            self._engine.give_up('the image stands after the question')
+            self._engine.give_up()
             self._warn_of_thoughts(foot, self._engine.score_whole(whole, self._groups).masses)
             return
         first = whole[0]

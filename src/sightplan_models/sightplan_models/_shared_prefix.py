@@ -277,9 +277,9 @@ class SharedPrefix:
                          plain) for step in (1, -1))
         return gap < moved / 3 or (gap <= small and moved > 0.7 * gap)
 
-    def give_up(self, reason: str) -> None:
+    def give_up(self) -> None:
         """Ask one prompt at a time, for a reason that lies outside the model."""
-        self._mechanism, self._reason = 'plain', reason
+        self._mechanism, self._reason = 'plain', 'the image stands after the question'
 
     def _looks_ahead(self, inputs: Inputs, suffix: Suffix) -> bool:
         """Whether the prompt is encoded differently if tokens follow it."""

@@ -27,14 +27,11 @@ _AGAIN_S = 30.0
 """How long a calibration is not waited for after one that did not fit the picture [s]."""
 
 
-def next_message(node: Node, kind: type, topic: str, timeout_s: float) -> Any | None:
-    """The next message on a topic; not for the thread that spins the node.
+def next_camera_info(node: Node) -> CameraInfo | None:
+    """The next calibration of the camera; not for the thread that spins the node.
 
     Args:
         node: whose executor spins in another thread.
-        kind: type of the messages.
-        topic: its name.
-        timeout_s: wall-clock limit [s].
 
     Returns:
         None: none came in time.
@@ -44,15 +41,16 @@ def next_message(node: Node, kind: type, topic: str, timeout_s: float) -> Any | 
     """
     arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()
     subscription = run_in_executor(
-        node, lambda: node.create_subscription(kind, topic, arrived.put, qos.SENSOR,
-                                               callback_group=ReentrantCallbackGroup()),
-        timeout_s, node.destroy_subscription)
+        node, lambda: node.create_subscription(
+            CameraInfo, names.CAMERA_INFO, arrived.put, qos.SENSOR,
+            callback_group=ReentrantCallbackGroup()),
+        _INFO_WAIT_S, node.destroy_subscription)
     try:
-        return arrived.get(timeout=timeout_s)
+        return arrived.get(timeout=_INFO_WAIT_S)
     except queue.Empty:
         return None
     finally:
-        run_in_executor(node, lambda: node.destroy_subscription(subscription), timeout_s)
+        run_in_executor(node, lambda: node.destroy_subscription(subscription), _INFO_WAIT_S)
 
 
 class Intrinsics:
@@ -80,7 +78,7 @@ class Intrinsics:
         size = width, height
         if (size not in self._known and self._node.count_publishers(names.CAMERA_INFO)
                 and time.monotonic() >= self._not_before_s.get(size, 0.0)):
-            info = next_message(self._node, CameraInfo, names.CAMERA_INFO, _INFO_WAIT_S)
+            info = next_camera_info(self._node)
             if info is not None and (info.width, info.height) == size and info.k[0] > 0:
                 # ROS counts from the middle of the top left pixel.
                 self._known[size] = (info.k[0], info.k[4], info.k[2] + 0.5, info.k[5] + 0.5)

@@ -237,10 +237,10 @@ def test_a_calibration_for_pictures_of_another_size_is_not_waited_for_again(
         monkeypatch: pytest.MonkeyPatch) -> None:
     node, asked, now_s = Node('watching'), [], [100.0]
 
-    def next_message(*given: Any) -> CameraInfo:
+    def next_camera_info(*given: Any) -> CameraInfo:
         asked.append(given)
         return CAMERA_INFO
-    monkeypatch.setattr(camera_topics, 'next_message', next_message)
+    monkeypatch.setattr(camera_topics, 'next_camera_info', next_camera_info)
     monkeypatch.setattr(camera_topics.time, 'monotonic', lambda: now_s[0])
     node.create_publisher(CameraInfo, names.CAMERA_INFO, qos.SENSOR)
     intrinsics = camera_topics.Intrinsics(node)

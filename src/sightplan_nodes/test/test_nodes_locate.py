@@ -396,7 +396,7 @@ def test_the_calibration_is_counted_from_the_corner_of_the_first_pixel() -> None
 def test_without_a_camera_nobody_waits_for_its_calibration(
         monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node('looks')
-    monkeypatch.setattr(camera_topics, 'next_message', None)
+    monkeypatch.setattr(camera_topics, 'next_camera_info', None)
     assert camera_topics.Intrinsics(node).of(6, 4) is None
     node.destroy_node()
 

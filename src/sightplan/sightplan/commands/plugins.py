@@ -42,7 +42,7 @@ def missing_package(command: str) -> str:
     return next((package for package, commands in BROUGHT_BY.items() if command in commands), '')
 
 
-def add_commands(subparsers: Any, group: str, only: str = '') -> None:
+def add_commands(subparsers: Any, only: str = '') -> None:
     """Add the parsers of all entry points of a group, sorted by name.
 
     One that cannot be used takes nothing else with it: its command is listed as broken, and says
@@ -50,10 +50,9 @@ def add_commands(subparsers: Any, group: str, only: str = '') -> None:
 
     Args:
         subparsers: of ``argparse``.
-        group: of entry points.
         only: name of the one command to add, if it is there; '': all.
     """
-    points = entry_points(group)
+    points = entry_points(COMMANDS)
     for point in [points[only]] if only in points else points.values():
         trial = argparse.ArgumentParser(prog='sightplan').add_subparsers()
         try:

@@ -30,6 +30,7 @@ from sightplan.records.description import Description, plain, write_json
 
 L = TypeVar('L', bound=Mapping[str, Any])
 
+_MOST_NAMED = 5
 _ORIGIN = ('method', 'backend', 'model', 'domain', 'split', 'seed', 'domain_sha256',
            'domain_settings_sha256', 'questions_sha256', 'privileged')
 
@@ -50,11 +51,12 @@ def without_repeats(lines: Iterable[L]) -> tuple[list[L], list[str]]:
     return list(found.values()), repeated
 
 
-def repeats_text(path: Path, repeated: Sequence[str], most: int = 5) -> str:
+def repeats_text(path: Path, repeated: Sequence[str]) -> str:
     """The warning about lines that ``without_repeats`` left out of a file."""
-    more = len(repeated) - most
+    more = len(repeated) - _MOST_NAMED
     return (f'{path}: {len(repeated)} repeated line{"s are" if len(repeated) > 1 else " is"} left '
-            f'out, of {", ".join(repeated[:most])}' + (f' and {more} more' if more > 0 else ''))
+            f'out, of {", ".join(repeated[:_MOST_NAMED])}'
+            + (f' and {more} more' if more > 0 else ''))
 
 
 class RunStore:

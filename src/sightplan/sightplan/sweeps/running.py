@@ -49,6 +49,7 @@ from sightplan.sweeps.engines import Engine, LocalEngine
 from sightplan.sweeps.schedule import CAP_OF_SWEEP, STORAGE, Job, Schedule
 from sightplan.sweeps.serving import Servers
 
+_MOST_NAMED = 3
 _POLL_S = 0.25
 
 
@@ -404,10 +405,10 @@ def _job(name: str, settings: RunSettings) -> Job:
                settings.record or settings.record_images)  # of a recording there is one writer
 
 
-def some_of(names: Sequence[str], most: int = 3) -> str:
+def some_of(names: Sequence[str]) -> str:
     """The first of some names, and how many more there are."""
-    return ', '.join(names[:most]) + (
-        f' and {len(names) - most} more' if len(names) > most else '')
+    return ', '.join(names[:_MOST_NAMED]) + (
+        f' and {len(names) - _MOST_NAMED} more' if len(names) > _MOST_NAMED else '')
 
 
 def _summarise(job: Job, schedule: Schedule) -> None:

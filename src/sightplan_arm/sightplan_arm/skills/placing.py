@@ -679,9 +679,9 @@ class PlacePlanner:
         hangs = MOTIONS.hangs_m / max(hang_m, MOTIONS.hangs_m)
         return self._slow * max(hangs ** 2, MOTIONS.slowest)
 
-    def _high(self, surface: Surface, without: Mask | None = None) -> list[Box]:
+    def _high(self, surface: Surface) -> list[Box]:
         least = self._robot.gripper.hand.fingers_m - MOTIONS.below_body_m
-        return [box for box in surface.boxes(without, MOTIONS.tile_m)
+        return [box for box in surface.boxes(None, MOTIONS.tile_m)
                 if float(box.size_m[2]) > least]
 
     def _checked(self, motions: tuple[Motion, ...]) -> tuple[Motion, ...]:

@@ -119,8 +119,7 @@ def put_down(held: Solid, tip: Vector, others: Sequence[Solid],
     return tuple(touches)
 
 
-def around_thing(others: Sequence[Solid], thing: Sequence[Solid],
-                 opening_m: float | None = None) -> Around:
+def around_thing(others: Sequence[Solid], thing: Sequence[Solid]) -> Around:
     """Surroundings of a hand that closes around a thing or leaves it and alone may touch it."""
-    return Around((*others, *thing), opening_m=opening_m,
+    return Around((*others, *thing),
                   touches=tuple(Touch(HAND, one, None) for one in thing))

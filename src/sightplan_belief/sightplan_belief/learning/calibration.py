@@ -22,7 +22,7 @@ from sightplan.domains.problem_keys import problem_key
 from sightplan.model import Atom, InputError, Problem, Verdict, excerpt
 from sightplan.model.logged import LoggedAction, LoggedAnswer, without_seed
 from sightplan.model.odds import probability
-from sightplan_belief.estimator import Estimator, EstimatorSettings, Evidence
+from sightplan_belief.estimator import Estimator, Evidence
 from sightplan_belief.observation_model import (
     HIGH,
     LOW,
@@ -49,6 +49,11 @@ PRIOR_ACTIONS = 20.0
 
 FOLDS = 5
 _MOST_NAMED = 5
+_MOST_ITERATIONS, _MOST_EPISODE_ITERATIONS = 20, 5
+_TOLERANCE = 0.01
+"""Learning stops when the log evidence per image [nats], or every rate, changes by less."""
+_RIDGE = 0.1
+"""Strength of the ridge penalty on Platt's scaling."""
 _VERDICTS = (Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.UNKNOWN)
 
 
@@ -165,14 +170,13 @@ def calibrate(answers: Sequence[LoggedAnswer], actions: Sequence[LoggedAction], 
 
 def calibrate_unlabelled(answers: Sequence[LoggedAnswer], domain: Domain, marginals: Marginals,
                          problems: Iterable[Problem] = (), *, most_images: int = 200,
-                         most_iterations: int = 20, tolerance: float = 0.01,
                          progress: Callable[[int, int, float | None], None] = lambda *_: None,
                          ) -> CalibrationResult:
     """Learn from answers alone, by expectation-maximisation.
 
     E step: the probability of each atom given all answers about one image, under the constraints
     and the present rates. M step: rates from these expected truths, with the defaults as a weak
-    prior. It stops when the log evidence per image grows by less than ``tolerance``.
+    prior. It stops when the log evidence per image grows by less than ``_TOLERANCE``.
 
     Only images with at least half as many answers as the fullest one are learned from: where few
     were asked, constraints say little, and which ones were asked depends on what was believed.
@@ -184,8 +188,6 @@ def calibrate_unlabelled(answers: Sequence[LoggedAnswer], domain: Domain, margin
         marginals: the E step of one image, see ``estimator_marginals``.
         problems: those that the answers may be about; others are guessed from the atoms.
         most_images: of these, learn from so many at most, those with the most answers.
-        most_iterations: limit.
-        tolerance: see above [nats per image].
         progress: called with image, number of images and, after an iteration, the log evidence.
 
     Raises:
@@ -223,8 +225,8 @@ def calibrate_unlabelled(answers: Sequence[LoggedAnswer], domain: Domain, margin
         weights = np.array([found[a.episode, a.image, a.atom] for a in answers], np.float64)
         evidence.append(total / len(images))
         progress(len(images), len(images), evidence[-1])
-        if (len(evidence) >= most_iterations
-                or (len(evidence) > 1 and evidence[-1] - evidence[-2] < tolerance)):
+        if (len(evidence) >= _MOST_ITERATIONS
+                or (len(evidence) > 1 and evidence[-1] - evidence[-2] < _TOLERANCE)):
             break
         model = dataclasses.replace(model, predicates={
             predicate: _rates(_counts([answers[i] for i in rows], weights[rows]),
@@ -237,8 +239,7 @@ def calibrate_unlabelled(answers: Sequence[LoggedAnswer], domain: Domain, margin
     return CalibrationResult(model, tuple(reports), tuple(evidence), len(evidence))
 
 
-def calibrate_episodes(episodes: Sequence[Follow], domain: Domain, *, most_iterations: int = 5,
-                       tolerance: float = 0.01,
+def calibrate_episodes(episodes: Sequence[Follow], domain: Domain, *,
                        progress: Callable[[int, int, bool], None] = lambda *_: None,
                        ) -> CalibrationResult:
     """Learn from whole episodes: from answers, and from later evidence about their atoms.
@@ -246,14 +247,12 @@ def calibrate_episodes(episodes: Sequence[Follow], domain: Domain, *, most_itera
     E step: each episode's posterior over what was true at every answer, given all that happened
     in it, before and after. It is taken under the rates that the other episodes give, so that none
     confirms itself (``repeat`` alone is learned once, of all episodes). M step: rates from these
-    expected truths, with the defaults as prior. It stops when no rate changes by ``tolerance``.
+    expected truths, with the defaults as prior. It stops when no rate changes by ``_TOLERANCE``.
 
     Args:
         episodes: of one model, wording and domain; see ``check_same_origin``. Which truths their
             answers say is used for ``Prediction`` only.
         domain: theirs.
-        most_iterations: limit.
-        tolerance: see above.
         progress: called with episode, number of episodes, and whether an iteration is over.
 
     Raises:
@@ -282,7 +281,7 @@ def calibrate_episodes(episodes: Sequence[Follow], domain: Domain, *, most_itera
                      for name, new in rates.items()
                      for old in (before.get(name, defaults.rates(name)),))
         before = rates
-        if iterations >= most_iterations or change < tolerance:
+        if iterations >= _MOST_EPISODE_ITERATIONS or change < _TOLERANCE:
             break
     reports = _learn_predicates(answers, weights, 'em', defaults, unchanged)
     model = dataclasses.replace(
@@ -291,15 +290,14 @@ def calibrate_episodes(episodes: Sequence[Follow], domain: Domain, *, most_itera
     return CalibrationResult(model, tuple(reports), (), iterations, len(episodes))
 
 
-def estimator_marginals(domain: Domain,
-                        settings: EstimatorSettings | None = None) -> Marginals:
+def estimator_marginals(domain: Domain) -> Marginals:
     """The E step by the joint estimator under the domain's constraints."""
     estimators: dict[int, tuple[Problem, Estimator]] = {}
 
     def marginals(problem: Problem, evidence: Sequence[Evidence], model: ObservationModel,
                   ) -> tuple[Mapping[Atom, float], float]:
         if id(problem) not in estimators:
-            estimators[id(problem)] = (problem, Estimator(domain, problem, settings=settings))
+            estimators[id(problem)] = (problem, Estimator(domain, problem))
         estimator = estimators[id(problem)][1]
         estimator.observation_model = model
         estimate = estimator.estimate(evidence)
@@ -591,8 +589,7 @@ def _has_p(answer: LoggedAnswer) -> bool:
             and answer.verdict.says is not None)
 
 
-def _fit_platt(answers: Sequence[LoggedAnswer], weights: Floats,
-               ridge: float = 0.1) -> Platt | None:
+def _fit_platt(answers: Sequence[LoggedAnswer], weights: Floats) -> Platt | None:
     """Logistic regression of the truth on the logit of "yes", at fixed log prior odds.
 
     Returns:
@@ -608,8 +605,8 @@ def _fit_platt(answers: Sequence[LoggedAnswer], weights: Floats,
     theta = np.zeros(2)
     for _ in range(50):  # Newton's method with a step limit
         p = 1.0 / (1.0 + np.exp(-np.clip(theta @ features + odds, -30.0, 30.0)))
-        gradient = features @ (y - p) - ridge * theta
-        curvature = (features * (p * (1.0 - p))) @ features.T + ridge * np.eye(2)
+        gradient = features @ (y - p) - _RIDGE * theta
+        curvature = (features * (p * (1.0 - p))) @ features.T + _RIDGE * np.eye(2)
         step = np.linalg.solve(curvature, gradient)
         theta = theta + step / max(1.0, float(np.abs(step).max()))
         if float(np.abs(step).max()) < 1e-8:
@@ -650,16 +647,14 @@ def _pairs(answers: Sequence[LoggedAnswer], weights: Floats, unchanged: Floats |
 def _fit_repeats(rates: Mapping[str, AnswerRates], pairs: Mapping[str, Floats],
                  defaults: ObservationModel) -> dict[str, float]:
     """Repeat rate by predicate; the common rate is the prior of each."""
-    everywhere = _fit_repeat([(rates[p], pairs[p]) for p in rates], defaults.other.repeat,
-                             PRIOR_PAIRS)
-    return {p: _fit_repeat([(rates[p], pairs[p])], everywhere, PRIOR_PAIRS) for p in rates}
+    everywhere = _fit_repeat([(rates[p], pairs[p]) for p in rates], defaults.other.repeat)
+    return {p: _fit_repeat([(rates[p], pairs[p])], everywhere) for p in rates}
 
 
-def _fit_repeat(groups: Sequence[tuple[AnswerRates, Floats]], prior: float,
-                strength: float) -> float:
+def _fit_repeat(groups: Sequence[tuple[AnswerRates, Floats]], prior: float) -> float:
     """The most probable ``repeat`` of the chain of errors, on a grid, under a Beta prior."""
     grid = np.linspace(0.01, 0.99, 99)
-    score = strength * (prior * np.log(grid) + (1.0 - prior) * np.log(1.0 - grid))
+    score = PRIOR_PAIRS * (prior * np.log(grid) + (1.0 - prior) * np.log(1.0 - grid))
     for rates, pairs in groups:
         for truth, error in ((0, rates.yes_false), (1, 1.0 - rates.yes_true)):
             again = np.clip(np.maximum(grid, error), LOW, HIGH)

@@ -276,7 +276,7 @@ class _Tally:
 
 
 def estimate(sources: Iterable[Source], estimators: Sequence[Estimating],
-             truth: Truth | None = None, resamples: int = 2000, seed: int = 0) -> dict[str, Any]:
+             truth: Truth | None = None, resamples: int = 2000) -> dict[str, Any]:
     """Compare estimators on the same answers.
 
     Args:
@@ -284,7 +284,6 @@ def estimate(sources: Iterable[Source], estimators: Sequence[Estimating],
         estimators: besides RAW, which is always there.
         truth: what is true; None: what the bags say.
         resamples: of the bootstraps over episodes.
-        seed: of the bootstraps.
 
     Returns:
         plain JSON data: ``episodes``, ``moments`` (batches of answers), ``estimators``: name to
@@ -306,7 +305,7 @@ def estimate(sources: Iterable[Source], estimators: Sequence[Estimating],
     tallies = {e.method: _Tally() for e in every}
     moments = [_replay(source, every, truth, tallies) for source in sources]
     return {'episodes': sum(map(bool, moments)), 'moments': sum(moments), 'estimators': {
-        name: _scores(own, tallies[RAW], resamples, seed) for name, own in tallies.items()}}
+        name: _scores(own, tallies[RAW], resamples) for name, own in tallies.items()}}
 
 
 def _replay(source: Source, estimators: Sequence[Estimating], truth: Truth,
@@ -376,7 +375,7 @@ def _compare(source: Source, seen: Observation, atoms: Sequence[Atom],
             own.exact.append((source.episode.spec.id, all(right.values())))
 
 
-def _scores(own: _Tally, base: _Tally, resamples: int, seed: int) -> dict[str, Any]:
+def _scores(own: _Tally, base: _Tally, resamples: int) -> dict[str, Any]:
     scores: dict[str, Any] = dict.fromkeys((
         'accuracy', 'interval95', 'exact_states', 'exact_interval95', 'brier', 'log_loss', 'ece',
         'ece_interval95', 'gain'))
@@ -392,8 +391,8 @@ def _scores(own: _Tally, base: _Tally, resamples: int, seed: int) -> dict[str, A
     right, p, truths = (column.astype(np.float64) for column in columns)
     raw = np.array([atom.right for atom in base.atoms], np.float64)
     whole = fraction_of(right, groups.tolist())
-    gain = paired_bootstrap(right, raw, groups, resamples, seed)
-    calibration = reliability(p, truths.astype(np.bool_), groups=groups, seed=seed,
+    gain = paired_bootstrap(right, raw, groups, resamples)
+    calibration = reliability(p, truths.astype(np.bool_), groups=groups,
                               resamples=min(resamples, 1000))
     scores |= {
         'accuracy': float(right.mean()), 'interval95': list(whole.interval),

@@ -90,13 +90,12 @@ def _texts(*texts: str) -> tuple[Seed, ...]:
 
 
 def _target(name: str, seeds: tuple[str, ...], read: Callable[[str], Outcome | None],
-            refusals: tuple[type[Exception], ...] = (InputError,), form: str = 'text',
-            ) -> Iterator[Target]:
+            refusals: tuple[type[Exception], ...] = (InputError,)) -> Iterator[Target]:
     """A reader as target; values of JSON replies are spoilt as well."""
-    yield Target(name, 'replies', form, _texts(*seeds), read, refusals, _TURNS)
+    yield Target(name, 'replies', 'text', _texts(*seeds), read, refusals, _TURNS)
     data = [seed for seed in seeds if seed.startswith(('{', '['))]
     plain = [seed for seed in data if _is_json(seed)]
-    if form == 'text' and plain:
+    if plain:
         yield Target(f'{name}, JSON', 'replies', 'json', _texts(*plain), read, refusals,
                      _TURNS)
 

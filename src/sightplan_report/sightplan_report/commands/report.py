@@ -188,10 +188,10 @@ def _values(run: Any) -> dict[str, str]:
                for key, value in run.labels.items() if key != 'split'}, **found}
 
 
-def _names(paths: Sequence[str], most: int = 3) -> list[str]:
+def _names(paths: Sequence[str]) -> list[str]:
     """Names of the given paths, for a title; at most ``most`` of them."""
     names = list(dict.fromkeys(user_path(path).resolve().name for path in paths))
-    return names if len(names) <= most else [*names[:most], f'and {len(names) - most} more']
+    return names if len(names) <= 3 else [*names[:3], f'and {len(names) - 3} more']
 
 
 def _folder(path: Path) -> Path:

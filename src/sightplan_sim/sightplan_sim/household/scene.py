@@ -330,14 +330,12 @@ class Scene(Closing):
                 body.position, body.rotation, body.parked = position, rotation, parked
                 self._put(body)
 
-    def settle(self, names: Iterable[str], pushes: Mapping[str, Floats] | None = None,
-               seconds: float = _SETTLE_S) -> float:
+    def settle(self, names: Iterable[str], pushes: Mapping[str, Floats] | None = None) -> float:
         """Let things fall, roll and come to rest; all others stand still like walls.
 
         Args:
             names: things that may move.
             pushes: velocity of some of them at the start [m/s].
-            seconds: stop them then, wherever they are [s].
 
         Returns:
             Simulated time until all were at rest [s].
@@ -352,7 +350,7 @@ class Scene(Closing):
                 else pushes[body.name].tolist()
             bullet.resetBaseVelocity(body.ids[0], velocity, [0.0, 0.0, 0.0])
         passed, calm = 0.0, 0
-        while free and passed < seconds and calm < 3:
+        while free and passed < _SETTLE_S and calm < 3:
             for _ in range(12):
                 bullet.stepSimulation()
             passed += 12 * _STEP_S

@@ -535,7 +535,7 @@ class Drafting:
             return None
         self._whole |= set(group.categories)
         self._banned |= set(group.unless)
-        parts = _parts(self._rng, count, least=2)
+        parts = _parts(self._rng, count)
         chosen = self._rng.permutation(fits).tolist()[:len(parts)]
         if len(chosen) < 2:
             return None
@@ -591,9 +591,9 @@ def confusable(one: str, other: str) -> bool:
     return one == other or any({one, other} <= pair for pair in _ALIKE)
 
 
-def _parts(rng: np.random.Generator, count: int, least: int = 2) -> list[int]:
+def _parts(rng: np.random.Generator, count: int) -> list[int]:
     """Random parts that sum to a number, each at least of a given size."""
-    pieces = int(rng.integers(least, min(count, 3) + 1)) if count > least else count
+    pieces = int(rng.integers(2, min(count, 3) + 1)) if count > 2 else count
     cuts = sorted(rng.choice(np.arange(1, count), pieces - 1, replace=False).tolist())
     return [int(b - a) for a, b in itertools.pairwise([0, *cuts, count])]
 

@@ -77,11 +77,9 @@ UNREAD, INCOMPLETE = 'unread', 'board_error'
 """Causes of failure: no "Solution:"; something is wrong or missing in the list."""
 
 
-def _fraction(correct: str, pieces: str) -> Any:
-    """The statistic: one column's sum over another's."""
-    def fraction(columns: Columns, weights: Floats) -> Floats:
-        return ratio(total(columns[correct], weights), total(columns[pieces], weights))
-    return fraction
+def _fraction(columns: Columns, weights: Floats) -> Floats:
+    """The statistic of a sample's pieces: those read correctly over all."""
+    return ratio(total(columns['correct'], weights), total(columns['pieces'], weights))
 
 
 MEASURES = (
@@ -106,7 +104,7 @@ SAMPLE_MEASURES = (
     Measure('whole', 'fraction of boards without any error', primary=True),
     Measure('accuracy', "fraction of all pieces that are right (correct / 6.5 on the paper's "
             'boards), whatever else is listed', STATISTIC,
-            statistic=_fraction('correct', 'pieces'), bounded_by='whole',
+            statistic=_fraction, bounded_by='whole',
             counts=('correct', 'pieces')),
     *(Measure(name, f'number of {about}, of a board', MEAN, name == 'correct',
               bounded_by='whole' if name == 'correct' else '')

@@ -121,9 +121,9 @@ KEYS = tuple(name.replace('_', ' ').capitalize() for name in NAMES)
 
 
 def describe(item: ObstacleMap, path: npt.ArrayLike, *, repeats: bool = True, rule: str = SWEPT,
-             footprint: Footprint = POINT, tolerance: float | None = None) -> Descriptors:
+             tolerance: float | None = None) -> Descriptors:
     """Describe one path; see ``describe_all``."""
-    return describe_all(item, [path], repeats=repeats, rule=rule, footprint=footprint,
+    return describe_all(item, [path], repeats=repeats, rule=rule, footprint=POINT,
                         tolerance=tolerance)[0]
 
 

@@ -64,16 +64,14 @@ class PlannedPath:
         return PathRun(self.points, self.radius) if self.points is not None else None
 
 
-def plan_paths(item: ObstacleMap, settings: PlannerSettings, seed: int = 0, *,
-               start: Point = START, goal: Point = GOAL) -> tuple[PlannedPath, ...]:
+def plan_paths(item: ObstacleMap, settings: PlannerSettings, seed: int = 0,
+               ) -> tuple[PlannedPath, ...]:
     """Plan all runs on a map.
 
     Args:
         item: the map.
         settings: planner, number of runs, and the rest.
         seed: another one gives other robots and other paths.
-        start: where every path begins.
-        goal: where every path ends.
 
     Returns:
         ``settings.runs`` results, in the order of their numbers.
@@ -81,8 +79,7 @@ def plan_paths(item: ObstacleMap, settings: PlannerSettings, seed: int = 0, *,
     Raises:
         InputError: a setting is out of bounds.
     """
-    return tuple(plan_path(item, settings, seed, run, start=start, goal=goal)
-                 for run in range(settings.runs))
+    return tuple(plan_path(item, settings, seed, run) for run in range(settings.runs))
 
 
 def plan_path(item: ObstacleMap, settings: PlannerSettings, seed: int, run: int, *,

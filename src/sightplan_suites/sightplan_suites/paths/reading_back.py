@@ -384,7 +384,7 @@ def _polyline(chain: FloatArray, red: _Bools, width: float) -> FloatArray:
     chain = chain[kept]
     if len(chain) < 3:
         return chain
-    corners = _simplified(chain, _TOLERANCE_PX)
+    corners = _simplified(chain)
     fitted = _sharpened(chain, corners, _window(width))
     depth = cv2.distanceTransform(np.pad(red, 1).astype(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1]
     joined = _with_single_tips(fitted, np.asarray(depth, np.float64), _window(width))
@@ -393,7 +393,7 @@ def _polyline(chain: FloatArray, red: _Bools, width: float) -> FloatArray:
     return _without_noise(_without_wobbles(joined, core, 2 * _window(width)))
 
 
-def _simplified(chain: FloatArray, tolerance: float) -> list[int]:
+def _simplified(chain: FloatArray) -> list[int]:
     """Numbers of the points that a polyline within a tolerance needs (Douglas and Peucker)."""
     kept, open_runs = {0, len(chain) - 1}, [(0, len(chain) - 1)]
     while open_runs:
@@ -402,7 +402,7 @@ def _simplified(chain: FloatArray, tolerance: float) -> list[int]:
             continue
         away = _away(chain[first + 1:last], chain[first], chain[last])
         middle = int(np.argmax(away))
-        if away[middle] > tolerance:
+        if away[middle] > _TOLERANCE_PX:
             number = first + 1 + middle
             kept.add(number)
             open_runs += [(first, number), (number, last)]
