@@ -16,10 +16,10 @@ from sightplan.commands.flags import (
     argument,
     option,
     option_like,
-    picked,
     read_flags,
 )
 from sightplan.model import InputError, param
+from sightplan.model.settings import picked
 
 
 class Colour(enum.Enum):

@@ -85,7 +85,7 @@ def sliding(capsys, out: Path, *options: str) -> list:
     told = run_json(capsys, 'generate', '--domain', 'sliding', *options, '--out', str(out))
     problems = [SLIDING.read_problem(Path(one['file'])) for one in told['problems']]
     for problem in problems:
-        assert len(SLIDING.part('generator').optimal_plan(problem)) == problem.optimal_length
+        assert len(SLIDING.generator.optimal_plan(problem)) == problem.optimal_length
     return [json.loads(Path(one['file']).read_text()) for one in told['problems']]
 
 

@@ -850,7 +850,7 @@ def test_the_problems_of_a_calibration_are_drawn_once(tmp_path):
 
 def test_a_crash_while_problems_are_drawn_leaves_nothing_behind(tmp_path, monkeypatch):
     [one, _] = sweep_of(CALIBRATED).calibrations
-    generator = load_domain('blocksworld').generator
+    generator = load_domain('blocksworld').part('generator')
     real = generator.write_folder
 
     def crash(domain, folder, settings, problems):
@@ -879,7 +879,7 @@ def test_a_part_of_the_problems_of_a_calibration_is_drawn_again(tmp_path):
 
 def test_problems_that_another_sweep_has_drawn_meanwhile_are_taken(tmp_path, monkeypatch):
     [one, _] = sweep_of(CALIBRATED).calibrations
-    generator = load_domain('blocksworld').generator
+    generator = load_domain('blocksworld').part('generator')
     real = generator.write_folder
     folder = tmp_path / 'calibrations' / 'problems' / 'blocksworld-simple-3-1000000'
 

@@ -196,7 +196,7 @@ class Estimator:
         check_settings(self.settings, 'estimator')
         priors = read_priors(domain) if priors is None else priors
         self.observation_model = priors.complete(observation_model)
-        self.correlation = (_CORRELATION * getattr(domain, 'errors_together', 0.0)
+        self.correlation = (_CORRELATION * domain.errors_together
                             if self.settings.correlated else 0.0)
         constraints = read_constraints(domain) if constraints is None else constraints
         objects = {**domain.schema.constants, **problem.objects}

@@ -13,11 +13,12 @@ import dataclasses
 import functools
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from pydantic import Field
 
 from sightplan.domains import Domain
+from sightplan.domains.schema import Schema
 from sightplan.model import Atom, InputError, Observation
 from sightplan.model.reading import Record, read_file
 from sightplan_belief.observation_model import (
@@ -134,17 +135,28 @@ def category_of(name: str) -> str:
     return name.rstrip('0123456789').rstrip('_')
 
 
-def read_priors(domain: Domain) -> Priors:
+class DomainFiles(Protocol):
+    """The parts of a domain that its priors and calibrations are read by."""
+
+    @property
+    def folder(self) -> Path | None:
+        """Where its files are; None: it is not installed, and has none."""
+
+    @property
+    def schema(self) -> Schema:
+        """Its predicates and actions."""
+
+
+def read_priors(domain: DomainFiles) -> Priors:
     """A domain's priors; empty without a file, as for a domain that is not installed.
 
     Raises:
         InputError: the file is malformed, or about other things; names file and field.
     """
-    folder: Path | None = getattr(domain, 'folder', None)
-    if folder is None or not (folder / FILE).is_file():
+    if domain.folder is None or not (domain.folder / FILE).is_file():
         return Priors()
     schema = domain.schema
-    return _read(folder / FILE, tuple((name, len(predicate.types))
+    return _read(domain.folder / FILE, tuple((name, len(predicate.types))
                                       for name, predicate in schema.predicates.items()),
                  tuple(schema.actions))
 
@@ -171,7 +183,7 @@ def known_rates(domain: Domain, model: str, prompt: str = '') -> ObservationMode
     return None
 
 
-def check_calibrations(domain: Domain) -> None:
+def check_calibrations(domain: DomainFiles) -> None:
     """Check that all calibrations that come with a domain can be read.
 
     Raises:
@@ -181,9 +193,8 @@ def check_calibrations(domain: Domain) -> None:
         _read_rates(path)
 
 
-def _calibrations(domain: Domain) -> list[Path]:
-    folder: Path | None = getattr(domain, 'folder', None)
-    return sorted(folder.glob('calibrations/*.json')) if folder else []
+def _calibrations(domain: DomainFiles) -> list[Path]:
+    return sorted(domain.folder.glob('calibrations/*.json')) if domain.folder else []
 
 
 _read_rates = functools.lru_cache(maxsize=64)(read_observation_model)

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from sightplan.commands.flags import option
 from sightplan.commands.frame import (
@@ -39,10 +39,12 @@ from sightplan.model import (
     InputError,
     SightplanError,
     Stepped,
+    TruthSource,
     World,
 )
 from sightplan.model.event_handler import EventHandler
 from sightplan.model.journal import Journal
+from sightplan_arm.skills.report import SkillReport
 
 MOVES = 'moves.jsonl'
 """File in a run's directory with one line per episode: the outcome of each of its moves."""
@@ -80,15 +82,24 @@ class Arguments:
     jobs: int = option(1, 'splits at the same time')
 
 
+@runtime_checkable
+class WorldWithArm(TruthSource, Protocol):
+    """A world whose actions an arm carries out."""
+
+    @property
+    def skill_reports(self) -> Sequence[SkillReport]:
+        """What the robot itself knows of each skill of the episode."""
+
+
 class MovesLog(EventHandler):
     """Recorder of the outcome of each move: the world's own report, and the truth.
 
     Args:
         path: of the file; a line is added when an episode ends.
-        world: has ``skill_reports``, and is a TruthSource.
+        world: with an arm.
     """
 
-    def __init__(self, path: Path, world: Any) -> None:
+    def __init__(self, path: Path, world: WorldWithArm) -> None:
         self._path, self._world = path, world
         self._moves: list[dict[str, Any]] = []
         self._episode = ''
@@ -218,7 +229,7 @@ def run_split(settings: Any) -> dict[str, Any]:
     cancelled = _stop.is_set if _stop is not None else lambda: False
     world: Any = make_world(settings.domain, settings.world_options)
     try:
-        if not hasattr(world, 'skill_reports'):
+        if not isinstance(world, WorldWithArm):
             raise InputError(f'the world of domain {settings.domain!r} has no arm with '
                              f'{settings.world_options}')
         return run(settings, world=_as_world(world), cancelled=cancelled,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sightplan.domains import Domain, load_domain
+from sightplan.domains.blocksworld.generator import facts_of
 from sightplan.model import Atom, Problem, Verdict
 from sightplan_belief.constraints import instantiate, read_constraints
 from sightplan_belief.estimator import Estimator, Evidence
@@ -192,7 +193,7 @@ def random_problem(domain: Domain, blocks: int, columns: int, rng: random.Random
         rng.choice(stacks).append(block)
     order = {Atom('leftof', (a, b)) for i, a in enumerate(places) for b in places[i + 1:]}
     order |= {Atom('rightof', atom.args[::-1]) for atom in order}
-    init = domain.generator.facts_of(stacks, places) | order
+    init = facts_of(stacks, places) | order
     return Problem(name, domain.name, {**dict.fromkeys(names, 'block'),
                                        **dict.fromkeys(places, 'column')},
                    frozenset(init), (), domain.pddl)

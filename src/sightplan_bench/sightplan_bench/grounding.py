@@ -26,9 +26,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.flags import CommandParser, option, picked
+from sightplan.commands.flags import CommandParser, option
 from sightplan.commands.frame import Result, add_command, json_wanted, note
 from sightplan.model import BackendError, InfrastructureError, InputError
+from sightplan.model.settings import picked
 from sightplan_bench.devices import describe_device
 from sightplan_bench.floor import SHAPES, Grid, Rates, Shape, depths, floor, work
 from sightplan_bench.output import say, shown

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from lifecycle_msgs.srv import ChangeState
@@ -70,6 +70,14 @@ _SPENDING_PERIOD_S = 0.5
 
 Work = Callable[[Any, Any, Any, float], None]
 """A function that answers one request, see ``BackendNode.work``."""
+
+
+@runtime_checkable
+class _AboutDomain(Protocol):
+    """A request that says what its questions are about."""
+
+    domain: str
+    """A domain; '' for the node's own."""
 
 
 class _Ledger:
@@ -491,7 +499,7 @@ class BackendNode(LifecycleNode):
         backend, user = self._backend, self._user
         assert backend is not None, 'the service is there only while active'
         if self._per_domain is not None:
-            self._per_domain.use(getattr(request, 'domain', ''))
+            self._per_domain.use(request.domain if isinstance(request, _AboutDomain) else '')
         new = request.new_episode or request.episode_id != self._episode_id
         if request.episode_id and new:
             self._episode_id = request.episode_id

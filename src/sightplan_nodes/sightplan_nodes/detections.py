@@ -6,7 +6,7 @@ import importlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +76,7 @@ def things_of_instances(instances: Iterable[Instance]) -> list[Thing]:
     return [Thing(one.region, one.categories, one.name) for one in instances]
 
 
-def asks_for_things(query: Query[Any]) -> bool:
+def asks_for_things(query: Query[Any]) -> TypeGuard[Detect | LocateQuery]:
     """Whether a query is about things in a picture, and not about traces or facts."""
     return isinstance(query, Detect) or (
         isinstance(query, LocateQuery) and query.target.form is not Form.TRACE)

@@ -243,7 +243,7 @@ class GrounderNode(BackendNode):
                      and asks_for_things(query)]
             things = all_things(things_of_reply(query, reply) for query, reply in asked)
             if things is not None:
-                self._show_things(picture, things, getattr(asked[-1][0], 'depth_m', None))
+                self._show_things(picture, things, asked[-1][0].depth_m)
 
     def _show_things(self, seen: Observation, things: Sequence[Thing],
                      depth_m: NDArray[np.float32] | None) -> None:

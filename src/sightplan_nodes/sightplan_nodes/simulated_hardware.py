@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from sensor_msgs.msg import JointState as JointStateMsg
@@ -30,6 +30,14 @@ JOINTS_HZ = 100.0
 SENSOR_HZ = 30.0
 _LISTEN_S = 0.2
 _JUMP_RAD = 0.2  # a set point farther than this from the measured joint is refused
+
+
+@runtime_checkable
+class LiveWorld(Protocol):
+    """A world with live pictures."""
+
+    def camera_process(self) -> Any:
+        """A process that draws live pictures; see ``sightplan_sim.arm.camera_process``."""
 
 
 class SimulatedHardware:
@@ -111,8 +119,9 @@ class SimulatedHardware:
         """
         if self.driven:
             return
-        if not hasattr(self._world, 'camera_process'):
-            raise InputError(f'the world {type(self._world).__name__} has no live pictures, so '
+        world: object = self._world
+        if not isinstance(world, LiveWorld):
+            raise InputError(f'the world {type(world).__name__} has no live pictures, so '
                              'nobody else can command its arm: use sim_bridge with execution:=arm '
                              'and without arm_bridge')
         self.driven = True

@@ -31,6 +31,7 @@ from sightplan.model import SightplanError
 from sightplan.model.redaction import Formatter, without_secrets
 from sightplan.records.messages import text
 from sightplan_nodes.log_files import LogFile
+from sightplan_nodes.node_hooks import ClosingNode, EndingNode, LoadingNode
 from sightplan_nodes.status import NodeStatus
 
 CLOSING_LIMIT_S = 10.0
@@ -62,7 +63,8 @@ class _Stop:
         limit.start()
         self.requested = True
         self.number = number
-        if not self.spinning or getattr(self.node, 'loading', False):  # that may take long
+        loading = isinstance(self.node, LoadingNode) and self.node.loading  # that may take long
+        if loading or not self.spinning:
             raise KeyboardInterrupt
 
 
@@ -103,12 +105,7 @@ def run(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int
     """Run one node until it is stopped or stops by itself.
 
     Args:
-        make_node: the node's class. With an attribute ``exit_code`` it stops by itself as soon
-            as that is not None. While its attribute ``loading`` is true, a signal interrupts what
-            it does. A method ``close`` is called once before the ROS context goes
-            down, in a thread, while the executor still spins; the attribute ``stop_signal`` is
-            then SIGINT (somebody wants to stop), SIGTERM (the graph is going down, or its
-            launcher is gone), or 0.
+        make_node: the node's class; see ``node_hooks`` for what it may have.
         args: command line without the program's name; None for the process's own.
 
     Returns:
@@ -171,19 +168,17 @@ def _spin(node: Node, executor: SingleThreadedExecutor, stop: _Stop, status: Nod
         except ExternalShutdownException:
             break
         status.turned()
-        code = getattr(node, 'exit_code', None)
-        if code is not None:
-            return int(code)
+        if isinstance(node, EndingNode) and node.exit_code is not None:
+            return int(node.exit_code)
     return 0
 
 
 def _close(node: Node, executor: SingleThreadedExecutor, stop_signal: int) -> None:
     """Let the node close, with ROS still at work: it may have to wait for replies."""
-    close = getattr(node, 'close', None)
-    if close is None:
-        return
     node.stop_signal = stop_signal
-    closer = threading.Thread(target=close, name='close', daemon=True)
+    if not isinstance(node, ClosingNode):
+        return
+    closer = threading.Thread(target=node.close, name='close', daemon=True)
     closer.start()
     while closer.is_alive() and rclpy.ok():
         with contextlib.suppress(ExternalShutdownException):

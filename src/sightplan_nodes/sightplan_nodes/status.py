@@ -19,6 +19,7 @@ from rclpy.node import Node
 from sightplan_nodes import names, qos
 from sightplan_nodes.diagnosis import LAST_ERROR, Diagnosis
 from sightplan_nodes.failures import error_text
+from sightplan_nodes.node_hooks import DiagnosedNode
 
 BUSY_S = 5.0
 """Time without a turn after which an executor, which turns twice a second, hangs [s]."""
@@ -91,10 +92,9 @@ class NodeStatus:
             if state != 'active':
                 diagnosis.warn(f'is {state}, not active')
         LAST_ERROR.add_to(diagnosis)
-        own = getattr(node, 'diagnose', None)
-        if own is not None:
+        if isinstance(node, DiagnosedNode):
             try:
-                own(diagnosis)
+                node.diagnose(diagnosis)
             except Exception as error:  # the others shall still be told
                 diagnosis.warn(f'cannot say how it is: {error_text(error)}')
         return diagnosis

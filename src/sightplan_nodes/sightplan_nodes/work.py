@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import InvalidHandle
@@ -141,6 +141,14 @@ class Worker:
                 self._node.get_logger().error(f'{self.name}: {error_text(error)}')
 
 
+@runtime_checkable
+class _Limited(Protocol):
+    """A request that says how long it may take."""
+
+    timeout_s: float
+    """Wall-clock limit [s]; 0: the service's own."""
+
+
 @dataclass(eq=False, slots=True)
 class _Waiting:
     """A request that has no reply yet, and when it is late, by the monotonic clock [s]."""
@@ -221,7 +229,7 @@ class WorkerService:
                         f'{self._worker.name} was not done within {waiting.limit_s:g} s'))
 
     def _accept(self, request: Any, header: Any) -> None:
-        asked_s = getattr(request, 'timeout_s', 0.0)
+        asked_s = request.timeout_s if isinstance(request, _Limited) else 0.0
         limit_s = (asked_s if asked_s > 0.0 else self._default_s) + self._grace_s
         waiting = _Waiting(request, header, limit_s, time.monotonic() + limit_s)
         with self._lock:

@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sightplan.agent.answerer import Answerer
+from sightplan.agent.method_choices import MethodChoices
 from sightplan.agent.method_files import MethodFiles
 from sightplan.agent.policy import Policy, offering_unknown, reading_all
 from sightplan.model import InputError
 from sightplan.model.plugins import Registry, T
+from sightplan.model.settings import picked
 
 GROUP = 'sightplan.methods'
 """Entry points of methods, ours as a stranger's."""
@@ -124,6 +126,19 @@ def needs_model(name: str) -> bool:
     return needs_grounder(name) or needs_visual_planner(name)
 
 
+def method_choices(name: str, options: Mapping[str, Any] | None = None) -> MethodChoices:
+    """The settings of a method of episodes that a run reads.
+
+    Args:
+        name: of the method.
+        options: its settings; those left out have their defaults.
+
+    Raises:
+        InputError: there is no such method or setting, or a value is wrong.
+    """
+    return picked(MethodChoices, policy_settings(name, options or {}))
+
+
 def check_reads_goal(method: str, policy: Policy | type[Policy] | None = None) -> None:
     """Check that a method can learn its goal from a picture.
 
@@ -159,9 +174,7 @@ def prompt_name(name: str, options: Mapping[str, Any] | None = None) -> str:
         options: its settings; with ``unknown`` or ``reading``, of a method that has it, the
             prompt is the one that offers that answer, or that asks for all there is in one reply.
     """
-    prompt = _POLICIES.cls(name).prompt
-    settings = policy_settings(name, options or {})
-    for setting, other in (('unknown', offering_unknown), ('reading', reading_all)):
-        if prompt and getattr(settings, setting, False):
-            prompt = other(prompt)
-    return prompt
+    prompt, choices = _POLICIES.cls(name).prompt, method_choices(name, options)
+    if prompt and choices.unknown:
+        prompt = offering_unknown(prompt)
+    return reading_all(prompt) if prompt and choices.reading else prompt

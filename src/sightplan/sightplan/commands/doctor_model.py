@@ -47,7 +47,7 @@ from sightplan.model.query import (
 )
 from sightplan.model.yes_no_text import parse_yes_no
 from sightplan.queries import Answer, YesNo, yes_no_queries
-from sightplan.vlm.api import backend_class, backend_settings, check_backend, make_backend
+from sightplan.vlm.api import backend_choices, backend_class, check_backend, make_backend
 
 PROMPT = GroundingPrompt('doctor', system='Answer with one word, Yes or No.',
                          question='Question: {question}')
@@ -105,7 +105,7 @@ def check_model(name: str, values: Mapping[str, Any]) -> tuple[list[Check], dict
     checks: list[Check] = []
     measured: dict[str, Any] = {'backend': name}
     try:
-        if hasattr(backend_settings(name, values), 'retries'):
+        if backend_choices(name, values).retries is not None:
             values = {'retries': _RETRIES, **values}
         model = make_backend(name, values)
         measured |= {'model': model.name, 'load_s': round(time.monotonic() - started, 3)}

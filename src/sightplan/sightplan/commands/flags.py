@@ -108,12 +108,6 @@ def option_like(cls: type, name: str, *, default: Any = None, **flag: Any) -> An
                   found.high, Flag(**flag))
 
 
-def picked(cls: type[_T], arguments: Any) -> _T:
-    """An object of a settings dataclass, from the arguments of a command that have its names."""
-    return cls(**{field.name: getattr(arguments, field.name) for field in settings_fields(cls)
-                  if hasattr(arguments, field.name)})
-
-
 REQUIRED: Any = dataclasses.MISSING
 """Default of a flag that must be given."""
 

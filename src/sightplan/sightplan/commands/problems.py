@@ -287,7 +287,7 @@ def shortest_plan(domain: Domain, problem: Problem) -> PlanningResult:
         PlannerError: the planner could not be started.
     """
     from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings
-    exact = getattr(domain.part('generator'), 'optimal_plan', None)
+    exact = domain.generator.optimal_plan if domain.part('generator') else None
     if exact is not None:
         with contextlib.suppress(InputError):  # it cannot read this problem: ask the planner
             plan = exact(problem)

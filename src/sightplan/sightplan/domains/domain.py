@@ -24,6 +24,7 @@ from sightplan.domains.problem_files import (
     read_text,
     write,
 )
+from sightplan.domains.problem_generator import Generator
 from sightplan.domains.prompts import Prompts
 from sightplan.domains.schema import OBJECT, Schema, read_schema
 from sightplan.domains.wording import BY_NAME, Names, Wording, check_names, read_record
@@ -43,6 +44,7 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan.model.reading import Record
+from sightplan.model.settings import picked
 
 GROUP = 'sightplan.domains'
 """Group of entry points for other packages' domains; also the package of our own domains."""
@@ -372,17 +374,20 @@ class Domain:
         return self.part('formats')
 
     @property
-    def generator(self) -> ModuleType:
+    def generator(self) -> Generator:
         """The domain's problem generator.
 
         Raises:
-            InputError: it has none.
+            InputError: it has none, or its module lacks a part; names the file.
         """
         module = self.part('generator')
         if module is None:
             raise InputError(f'domain {self.name} has no problem generator '
                              f'(add {self.folder / "generator.py"})')
-        return module
+        try:
+            return picked(Generator, module)
+        except TypeError as error:
+            raise InputError(f'{self.folder / "generator.py"}: {error}') from error
 
 
 @functools.lru_cache(maxsize=16)

@@ -384,7 +384,8 @@ class Prompts:
 
     def remembers(self, name: str) -> bool:
         """Whether a prompt for questions can tell of an earlier attempt."""
-        return getattr(self._template(name, _Template), 'memory', None) is not None
+        template = self._template(name, _Template)
+        return isinstance(template, _QuestionTemplate) and template.memory is not None
 
     def memory(self, name: str, outcome: MemoryOf, action: Action,
                pairs: Sequence[tuple[str, str]], as_call: bool = False,

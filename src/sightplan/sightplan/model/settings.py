@@ -9,10 +9,12 @@ import dataclasses
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sightplan.model.errors import InputError
 from sightplan.model.type_words import type_in_words
+
+T = TypeVar('T')
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,18 @@ def settings_fields(cls: type) -> tuple[SettingField, ...]:
 
 _FIELDS: weakref.WeakKeyDictionary[type, tuple[SettingField, ...]] = weakref.WeakKeyDictionary()
 """Cache of the setting fields of each class that was asked about."""
+
+
+def picked(cls: type[T], source: object) -> T:
+    """An object of a dataclass with those of its fields that another object has by name.
+
+    Args:
+        cls: whose fields are looked for; those that ``source`` lacks keep their defaults.
+        source: such as the arguments of a command, or the settings of a plugin.
+    """
+    return cls(**{field.name: getattr(source, field.name)
+                  for field in dataclasses.fields(cls)  # type: ignore[arg-type]
+                  if hasattr(source, field.name)})
 
 
 def identity_values(settings: Any) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from sightplan.replay.answers_store import AnswersStore, Key, Stored
 from sightplan.replay.asking import RECORDED, CurrentTruth, PromptNotes, Reply, ask_again
 from sightplan.replay.sources import Sources
 from sightplan.vlm.api import (
+    backend_choices,
     backend_class,
     backend_settings,
     make_checked_backend,
@@ -94,10 +95,10 @@ class AnotherModel:
             if not self._domains:
                 options = resolved_options(settings.backend, settings.options, settings.seed,
                                            None, episode.domain)
-                self._settings = backend_settings(settings.backend, options)
-                if getattr(self._settings, 'depth', None) is True:  # bags hold no depth
+                self._choices = backend_choices(settings.backend, options)
+                if self._choices.depth:  # bags hold no depth
                     options = {**options, 'depth': False}
-                    self._settings = backend_settings(settings.backend, options)
+                self._settings = backend_settings(settings.backend, options)
             self._domains.setdefault(episode.domain.name, episode.domain)
             if known is None and episode.truth is not None:
                 known = episode
@@ -105,12 +106,12 @@ class AnotherModel:
             raise InfrastructureError('nothing could be read: ' + '; '.join(
                 f'{name}: {text}' for name, texts in sources.warnings.items()
                 for text in texts))
-        if len(self._domains) > 1 and hasattr(self._settings, 'domain'):
+        if len(self._domains) > 1 and self._choices.domain is not None:
             raise InputError(f'the bags are of domains {", ".join(self._domains)}, and backend '
                              f'{settings.backend} has a model for each: replay one domain at a '
                              f'time')
         if (len({domain.errors_together for domain in self._domains.values()}) > 1
-                and hasattr(self._settings, 'together') and 'together' not in settings.options):
+                and self._choices.together is not None and 'together' not in settings.options):
             raise InputError(f'errors hang together differently in {", ".join(self._domains)}, '
                              f'domains of these bags: replay one domain at a time, or give the '
                              f'backend option together')
@@ -206,7 +207,7 @@ class AnotherModel:
             self._sources.read(), self._backend, truth=self._truth,
             parse=PARSERS[asking.answers], wording=asking.wording, purposes=asking.purposes,
             limit=asking.limit, done=done,
-            workers=getattr(self._settings, 'concurrency', 1) or _WORKERS,
+            workers=self._choices.concurrency or _WORKERS,
             timeout_s=asking.timeout_s, prompts=prompts,
             finished=lambda source: watcher.episode(source.name), cancelled=cancelled)
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import sightplan
 from sightplan.agent import (
+    method_choices,
     method_files,
     needs_grounder,
     needs_model,
     needs_planner,
-    policy_settings,
     prompt_name,
     reads_instruction,
 )
@@ -91,7 +91,7 @@ def _reply_tokens(settings: RunSettings, domain: Domain, prompt: str) -> int | N
     """Most tokens of a reply: the method's setting, else the prompt's; None: none are written."""
     if not backend_reads_prompt(settings.backend):
         return None
-    own = getattr(policy_settings(settings.method, settings.method_options), 'reply_tokens', 0)
+    own = method_choices(settings.method, settings.method_options).reply_tokens
     return int(own or domain.prompts.max_tokens(prompt))
 
 

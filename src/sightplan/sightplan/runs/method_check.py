@@ -11,6 +11,7 @@ from typing import Any
 
 from sightplan.agent import (
     check_reads_goal,
+    method_choices,
     method_files,
     needs_grounder,
     needs_visual_planner,
@@ -18,11 +19,13 @@ from sightplan.agent import (
     reads_instruction,
 )
 from sightplan.agent.grounded_plans import BY_MODEL
+from sightplan.agent.method_choices import MethodChoices
 from sightplan.domains import Domain, load_domain
 from sightplan.domains.problem_keys import problem_key
 from sightplan.model import InputError, Problem, excerpt
 from sightplan.model.ports import Shown
 from sightplan.model.query import Model, can_ask, check_planning, traits_of
+from sightplan.model.settings import picked
 from sightplan.queries import Detect, Generate, Propose, YesNo
 from sightplan.runs import rules
 from sightplan.runs.problem_folders import splits_of
@@ -48,14 +51,15 @@ def check_method(settings: RunSettings, domain: Domain) -> Any:
         InputError: a setting or a file is wrong; names setting or file, and the remedy.
     """
     found = policy_settings(settings.method, settings.method_options)
-    if search := getattr(found, 'search', ''):
+    choices = picked(MethodChoices, found)
+    if choices.search:
         from sightplan.planning.symbolic import check_search
-        check_search(search, f'search of method {settings.method}')
+        check_search(choices.search, f'search of method {settings.method}')
     if (files := method_files(settings.method)) is not None:
         files.check(found, domain, needs_grounder(settings.method))
-    if getattr(found, 'reading', False):
+    if choices.reading:
         check_writes(settings, 'reading')
-    if getattr(found, 'reader', '') == BY_MODEL:
+    if choices.reader == BY_MODEL:
         check_writes(settings, 'reader')
     _check_goal(settings, domain)
     return found
@@ -85,8 +89,7 @@ def check_shown(backend: str, method: str, method_options: Mapping[str, Any], sh
             f'backend {backend!r} looks at pictures, but this world draws '
             f'none (world option {shown.no_pictures}); let it draw, or choose a backend '
             f'that needs no pictures, such as noisy_oracle')
-    reading = getattr(policy_settings(method, method_options), 'reading', False)
-    questions = needs_grounder(method) and not reading
+    questions = needs_grounder(method) and not method_choices(method, method_options).reading
     if not (answers_texts(model) if questions else can_ask(model, Generate)):
         able = ([name for name, cls in usable_backends().items() if answers_texts(cls)]
                 if questions else backends_that_answer(Generate))
@@ -108,7 +111,7 @@ def check_model(settings: RunSettings, model: Model | None = None) -> None:
         InputError: it does not; names backends that do.
     """
     method = settings.method
-    reading = getattr(policy_settings(method, settings.method_options), 'reading', False)
+    reading = method_choices(method, settings.method_options).reading
     if needs_grounder(method) and not reading and not reads_instruction(method):
         check_backend(settings.backend, YesNo, model)
         if model is not None:
@@ -125,14 +128,14 @@ def _check_words(settings: RunSettings, model: Model) -> None:
         InputError: it is asked in other words; names the setting.
     """
     traits = traits_of(model)
-    found = policy_settings(settings.method, settings.method_options)
-    if (getattr(found, 'question_words', 'own') != 'own' and traits.domain and not traits.refuses
+    words = method_choices(settings.method, settings.method_options).question_words
+    if (words != 'own' and traits.domain and not traits.refuses
             and load_domain(settings.domain).prompts.has_paper_words):
         remedy = ('leave question_words out' if settings.protocol == OURS else
                   f'use protocol {OURS} instead of {settings.protocol}, which sets it')
         raise InputError(
             f"{model.name} knows the questions of domain {traits.domain} in the domain's own "
-            f'words alone, and question_words={found.question_words} asks in others; choose a '
+            f'words alone, and question_words={words} asks in others; choose a '
             f'backend that reads any question, or {remedy}')
 
 
@@ -200,7 +203,7 @@ def check_sequence(method: Any, pairs: Iterable[tuple[str, Problem]]) -> None:
     Raises:
         InputError: one has none of that name; names those that it has.
     """
-    name = getattr(method, 'sequence', None)
+    name = picked(MethodChoices, method).sequence
     if name is None:
         return
     for _, problem in pairs:

@@ -14,6 +14,7 @@ from typing import Any
 import sightplan
 from sightplan.agent import answerer_class, answerer_settings
 from sightplan.agent.grounded_plans import BY_MODEL
+from sightplan.agent.method_choices import MethodChoices
 from sightplan.agent.methods import ask
 from sightplan.agent.methods._instructed import has_instruction
 from sightplan.agent.sample_asking import asks_yes_no, in_words, yes_no_prompt
@@ -34,6 +35,7 @@ from sightplan.model.logged import LoggedAnswer
 from sightplan.model.query import Model, can_ask
 from sightplan.model.reply_text import after_thoughts
 from sightplan.model.sample import Picture, Sample, SampleReply
+from sightplan.model.settings import picked
 from sightplan.queries import Choose, Detect, Generate, Locate, YesNo
 from sightplan.queries.choose import PreferenceSource
 from sightplan.records import RunStore
@@ -165,7 +167,7 @@ class SamplePlan:
         self.settings, self.suite = settings, suite
         self.notes: dict[str, Any] = {}
         method = answerer_settings(settings.method, settings.method_options)
-        if getattr(method, 'reader', '') == BY_MODEL:
+        if picked(MethodChoices, method).reader == BY_MODEL:
             check_writes(settings, 'reader')
         _check(settings, suite)
         self.loaded = load_samples(suite, settings.split, settings.suite_options)

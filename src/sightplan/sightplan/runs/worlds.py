@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -18,9 +19,33 @@ from typing import Any, cast
 from sightplan.domains import Domain, SymbolicWorld, load_domain
 from sightplan.model import InputError, World, plugins, settings_fields
 from sightplan.model.ports import Shown
+from sightplan.model.settings import picked
 
 WORLDS = 'sightplan.worlds'
 """Entry points of installed worlds: functions that make one from named options."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorldModule:
+    """The names that a run looks for in the module of a world; all may lack.
+
+    Attributes:
+        make_world: makes the world from named options; looked for in ``world.py`` of a domain.
+        Settings: the dataclass of its options.
+        world_identity: given the options, returns what is to be noted besides them.
+        shown_with: given the options, returns what the world shows.
+    """
+
+    make_world: Callable[..., World] | None = None
+    Settings: type[Any] | None = None
+    world_identity: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    shown_with: Callable[[Mapping[str, Any]], Shown] | None = None
+
+    @classmethod
+    def of(cls, make: Callable[..., Any]) -> WorldModule:
+        """The module of a function that makes a world."""
+        return picked(cls, inspect.getmodule(make))
+
 
 def world_names() -> tuple[str, ...]:
     """Names of the installed worlds."""
@@ -68,9 +93,9 @@ def world_identity(domain: str | Domain, options: Mapping[str, Any]) -> dict[str
     if own is not None:
         found['sha256'] = hashlib.sha256(Path(str(own.__file__)).read_bytes()).hexdigest()[:12]
     if options:
-        module = own or inspect.getmodule(world_maker(loaded)[0])
-        more = getattr(module, 'world_identity', None)
-        found.update(more(options) if more is not None else {})
+        module = picked(WorldModule, own) if own else WorldModule.of(world_maker(loaded)[0])
+        if module.world_identity is not None:
+            found.update(module.world_identity(options))
     return found
 
 
@@ -138,7 +163,7 @@ def world_defaults(domain: str) -> dict[str, Any]:
 
 def settings_class(make: Callable[..., Any]) -> type[Any] | None:
     """The settings dataclass of a world, in the module of the function that makes it."""
-    return getattr(inspect.getmodule(make), 'Settings', None)
+    return WorldModule.of(make).Settings
 
 
 def shown_with(domain: str | Domain, options: Mapping[str, Any]) -> Shown | None:
@@ -159,8 +184,8 @@ def shown_with(domain: str | Domain, options: Mapping[str, Any]) -> Shown | None
     make, _ = world_maker(load_domain(domain) if isinstance(domain, str) else domain)
     if make is SymbolicWorld:
         return Shown(no_pictures='pictures=none')
-    known = getattr(inspect.getmodule(make), 'shown_with', None)
-    return None if known is None else cast(Shown, known(options))
+    known = WorldModule.of(make).shown_with
+    return None if known is None else known(options)
 
 
 def describes(domain: str | Domain, options: Mapping[str, Any]) -> bool:
@@ -186,7 +211,8 @@ def world_maker(domain: Domain) -> tuple[Callable[..., Any], str]:
                          f'the package that has it{plugins.not_installed("world")}')
     own: ModuleType | None = None if domain.world else domain.part('world')
     if own is not None:
-        make, where = getattr(own, 'make_world', None), str(domain.folder / 'world.py')
+        where = str(domain.folder / 'world.py')
+        make = picked(WorldModule, own).make_world
     elif (name := domain.world or domain.name) in world_names():
         make, where = plugins.load_object('world', name, WORLDS), f'world {name}'
     else:

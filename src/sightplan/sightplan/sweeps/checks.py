@@ -27,8 +27,8 @@ from sightplan.sweeps.calibrations import check_recipe
 from sightplan.sweeps.cells import Cell, Sweep, cell_place
 from sightplan.sweeps.graphs import check_graph, check_installed
 from sightplan.vlm.api import (
+    backend_choices,
     backend_class,
-    backend_settings,
     make_backend,
     read_backend_content,
 )
@@ -97,8 +97,7 @@ def _check_backend(name: str, options: dict[str, Any]) -> None:
     """
     try:
         read_backend_content(name, options)
-        if not getattr(backend_settings(name, options), 'model', 'there') and traits_of(
-                backend_class(name)).capped:
+        if backend_choices(name, options).model == '' and traits_of(backend_class(name)).capped:
             close(make_backend(name, options))  # says whether it needs one; nothing is sent
     except InputError as error:
         raise InputError(f'{error} (in a sweep: --set model=NAME)' if 'model is missing' in

@@ -39,7 +39,7 @@ from sightplan.queries.generate import Generate
 from sightplan.runs import EpisodePlan, RunSettings, asks_for_reasons, specify
 from sightplan.runs.samples import SamplePlan
 from sightplan.runs.worlds import describes
-from sightplan.vlm.api import backend_class, backend_settings
+from sightplan.vlm.api import backend_choices, backend_class
 
 ENUMERATIONS, CHECKS_PER_STEP = 2, 6
 ANSWER_TOKENS, REASONS_TOKENS, STEP_TOKENS = 2, 150, 30
@@ -237,7 +237,7 @@ def _model_name(settings: RunSettings) -> str:
 
 def _priced(plan: EpisodePlan | SamplePlan, figures: Figures) -> Figures:
     """Figures with the price of their tokens, where the backend has prices."""
-    backend = backend_settings(plan.settings.backend, plan.model_options() or {})
-    price_in, price_out = (getattr(backend, name, 0.0) for name in ('price_in', 'price_out'))
-    cost = (figures.prompt_tokens * price_in + figures.completion_tokens * price_out) / 1e6
-    return figures + Figures(cost_usd=cost if price_in or price_out else None)
+    prices = backend_choices(plan.settings.backend, plan.model_options() or {})
+    cost = (figures.prompt_tokens * prices.price_in
+            + figures.completion_tokens * prices.price_out) / 1e6
+    return figures + Figures(cost_usd=cost if prices.price_in or prices.price_out else None)

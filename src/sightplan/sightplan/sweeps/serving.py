@@ -24,7 +24,7 @@ from sightplan.model import BackendError, CancelledError
 from sightplan.model.query import Query, Traits, known_kinds, traits_of
 from sightplan.model.redaction import without_secrets
 from sightplan.runs import RunSettings, specify
-from sightplan.vlm.api import backend_class, backend_settings, make_backend
+from sightplan.vlm.api import backend_choices, backend_class, make_backend
 from sightplan.vlm.recording import EVERY
 from sightplan.vlm.wrapping import Kind, Wrapper
 
@@ -86,7 +86,7 @@ def shares_gpu(settings: RunSettings) -> bool:
     """Whether workers that load the model of a run would each hold its weights on one GPU."""
     if not _has_weights(settings.backend):
         return False
-    device = getattr(backend_settings(settings.backend, settings.backend_options), 'device', '')
+    device = backend_choices(settings.backend, settings.backend_options).device
     if device == 'auto':
         return any(Path('/dev').glob('nvidia[0-9]*')) or Path('/dev/kfd').exists()
     return str(device).startswith('cuda')

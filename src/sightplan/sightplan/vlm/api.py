@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sightplan.model import InputError, SightplanError, Usage, settings_fields
@@ -27,6 +28,7 @@ from sightplan.model.query import (
     start_episode,
     traits_of,
 )
+from sightplan.model.settings import picked
 from sightplan.queries import Check, Choose, Detect, Exists, Generate, Locate, Propose, YesNo
 
 _LOG = logging.getLogger(__name__)
@@ -39,6 +41,50 @@ _CANNOT = {YesNo: 'answers no yes/no questions', Generate: 'writes no text',
            Choose: 'cannot choose among options', Check: 'cannot check places',
            Exists: 'cannot tell whether there is such a thing'}
 """Kind of query to the words that say that a model does not answer it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackendChoices:
+    """Settings of a backend that others read; the defaults hold for a backend without them.
+
+    ``backend_choices`` reads them from the settings of the same name.
+
+    Attributes:
+        model: name of the model; None: the backend has no such setting.
+        domain: name of the domain whose model answers; None: one model answers for all.
+        together: how much a simulated model's errors hang together; None: it is not simulated so.
+        concurrency: most requests at a time; 0: the model finds out itself.
+        retries: how often a request is repeated; None: none is.
+        device: where the model computes; '' where it has no device of its own.
+        cot: whether the model gives reasons: ``yes``, ``no``, ``auto``; '' without that choice.
+        depth: whether depth is looked at.
+        price_in: of a million prompt tokens [USD].
+        price_out: of a million completion tokens [USD].
+    """
+
+    model: str | None = None
+    domain: str | None = None
+    together: float | None = None
+    concurrency: int = 1
+    retries: int | None = None
+    device: str = ''
+    cot: str = ''
+    depth: bool | None = None
+    price_in: float = 0.0
+    price_out: float = 0.0
+
+
+def backend_choices(name: str, values: Mapping[str, Any]) -> BackendChoices:
+    """The settings of a backend that others read.
+
+    Args:
+        name: name of the backend.
+        values: its settings; those left out have their defaults.
+
+    Raises:
+        InputError: an unknown backend or field, or a bad value.
+    """
+    return picked(BackendChoices, backend_settings(name, values))
 
 
 def make_checked_backend(name: str, values: Mapping[str, Any], *truth: Any) -> Model:
@@ -171,8 +217,8 @@ def resolved_options(name: str, values: Mapping[str, Any], seed: int,
     for key, value in decided.items():
         if key in fields:
             options.setdefault(key, value)
-    settings = backend_settings(name, options)
-    if reasoning is not None and getattr(settings, 'cot', '') == 'auto':
+    choices = backend_choices(name, options)
+    if reasoning is not None and choices.cot == 'auto':
         options['cot'] = 'yes' if reasoning else 'no'
     return options
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sightplan.commands.flags import option, option_like, picked
+from sightplan.commands.flags import option, option_like
 from sightplan.commands.frame import (
     DONE,
     FAILED,
@@ -31,6 +31,7 @@ from sightplan.model import (
     check_settings,
 )
 from sightplan.model.query import close
+from sightplan.model.settings import picked
 from sightplan_belief.learning.rollouts import RolloutSettings, model_states, world_states
 
 if TYPE_CHECKING:

@@ -232,6 +232,8 @@ class _ForeignDomain:
     pddl: str
     schema: Schema
     question_hash: str = ''
+    folder: None = None
+    errors_together: float = 0.0
 
     @property
     def reference(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sightplan.agent.context import WorldContext
 from sightplan.domains import Domain
 from sightplan.model import Atom
@@ -9,6 +11,23 @@ from sightplan_belief.constraints import Constraints, read_constraints
 from sightplan_belief.estimator import Estimator, EstimatorSettings
 from sightplan_belief.observation_model import ObservationModel, read_observation_model
 from sightplan_belief.priors import Priors, known_rates
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefChoices:
+    """Settings by which methods with a belief read files; the defaults are of one without them.
+
+    Attributes:
+        calibration: file of a calibration; '' for what the domain has.
+        constraints: whether the domain's constraints are used.
+        priors: whether the domain's priors are used.
+        inference: how joint states are kept; '' where none are.
+    """
+
+    calibration: str = ''
+    constraints: bool = True
+    priors: bool = True
+    inference: str = ''
 
 
 class Estimators:

@@ -10,9 +10,10 @@ from typing import Any, cast
 from sightplan.agent.context import WorldContext
 from sightplan.domains import Domain
 from sightplan.model import InputError, Problem, excerpt, user_path
+from sightplan.model.settings import picked
 from sightplan_belief.constraints import instantiate, read_constraints
 from sightplan_belief.methods._believing import make_filter
-from sightplan_belief.methods._estimators import Estimators
+from sightplan_belief.methods._estimators import BeliefChoices, Estimators
 from sightplan_belief.observation_model import read_observation_model
 from sightplan_belief.priors import check_calibrations, read_priors
 
@@ -22,10 +23,11 @@ class BeliefFiles:
 
     def check(self, settings: Any, domain: Domain, asks: bool) -> None:
         """Read the domain's priors, and the calibrations that come with them."""
-        if not getattr(settings, 'priors', True):
+        choices = picked(BeliefChoices, settings)
+        if not choices.priors:
             return
         read_priors(domain)
-        if asks and not settings.calibration:
+        if asks and not choices.calibration:
             check_calibrations(domain)
 
     def identity(self, settings: Any, domain: Domain, answered_by: tuple[str, str] | None,
@@ -55,7 +57,7 @@ class BeliefFiles:
         Raises:
             InputError: they are to be sampled, but the constraints demand that something holds.
         """
-        if getattr(settings, 'inference', '') != 'sampled':
+        if picked(BeliefChoices, settings).inference != 'sampled':
             return
         setting = SimpleNamespace(model=domain.model(problem), problem=problem, domain=domain)
         make_filter(cast(WorldContext, setting),

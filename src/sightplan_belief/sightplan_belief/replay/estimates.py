@@ -36,6 +36,7 @@ from sightplan.model import (
     Verdict,
     settings_fields,
 )
+from sightplan.model.settings import picked
 from sightplan.records.recorded import RecordedEpisode
 from sightplan.replay.batches import Source, Truth
 from sightplan_belief.estimator import FAINT, Evidence, evidence_of
@@ -45,7 +46,7 @@ from sightplan_belief.methods._believing import (
     relevant_atoms,
     use_rates_of_model,
 )
-from sightplan_belief.methods._estimators import Estimators
+from sightplan_belief.methods._estimators import BeliefChoices, Estimators
 from sightplan_belief.observation_model import ObservationModel
 
 RAW = 'ground'
@@ -223,9 +224,9 @@ class Estimating:
             raise InputError(f'method {method!r} {known}; choose among {", ".join(ESTIMATORS)}')
         self.method = method
         self._settings = policy_settings(method, options)
-        self._estimators = (None if method == RAW else Estimators(
-            self._settings.calibration, self._settings.constraints,
-            getattr(self._settings, 'priors', True), rates))
+        choices = picked(BeliefChoices, self._settings)
+        self._estimators = None if method == RAW else Estimators(
+            choices.calibration, choices.constraints, choices.priors, rates)
 
     def track(self, episode: RecordedEpisode) -> Tracker:
         """Start an estimate of an episode."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from sightplan.commands.flags import argument, option, option_like, picked
+from sightplan.commands.flags import argument, option, option_like
 from sightplan.commands.frame import (
     DONE,
     Result,
@@ -19,6 +19,7 @@ from sightplan.commands.frame import (
 )
 from sightplan.commands.shared_flags import backend_flag, settings_flag
 from sightplan.model import InputError, user_path
+from sightplan.model.settings import picked
 from sightplan_suites.paths.costmaps import AUTO, KINDS
 from sightplan_suites.paths.critic import CriticSettings
 from sightplan_suites.paths.wishes import WishSettings

@@ -73,7 +73,7 @@ class Studio:
 
     def __init__(self, domain: Domain, split: str, seed: int) -> None:
         self._domain, self._split, self._seed = domain, split, seed
-        splits = getattr(domain.generator, 'SPLITS', {})
+        splits = domain.generator.SPLITS
         if split not in splits:
             raise InputError(f'the generator of domain {domain.name} draws no split {split!r} '
                              f'(it has {", ".join(splits) or "none"})')

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from sightplan.domains.domain import Domain
 from sightplan.domains.domain import write_folder as write_folder
-from sightplan.domains.split import Split
+from sightplan.domains.problem_generator import Split
 from sightplan.model import (
     Action,
     Atom,

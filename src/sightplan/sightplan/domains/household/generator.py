@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from sightplan import domains
 from sightplan.domains.domain import Domain
-from sightplan.domains.split import Split
+from sightplan.domains.problem_generator import Split
 from sightplan.domains.wording import read_yaml
 from sightplan.model import (
     Action,

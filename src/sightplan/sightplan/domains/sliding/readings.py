@@ -92,7 +92,8 @@ class Items:
     marked: bool = True
 
 
-def read_scene(text: str, atoms: Iterable[Atom]) -> dict[Atom, bool] | None:
+def read_scene(text: str, atoms: Iterable[Atom], truncated: bool = False,
+               ) -> dict[Atom, bool] | None:
     """Return the truth values of atoms according to a reply that lists a whole board.
 
     Whether a piece is on a cell, and whether a cell is empty, follow from the items: what is not
@@ -101,6 +102,7 @@ def read_scene(text: str, atoms: Iterable[Atom]) -> dict[Atom, bool] | None:
     Args:
         text: the reply, see the module.
         atoms: ``at(piece, cell)`` and ``empty(cell)``.
+        truncated: whether the reply was cut off, so that items may be missing at its end.
 
     Returns:
         whether each holds; an atom of another predicate is left out. None: the reply cannot be
@@ -109,7 +111,7 @@ def read_scene(text: str, atoms: Iterable[Atom]) -> dict[Atom, bool] | None:
     atoms = tuple(atoms)
     items = read_answer(text, vocabulary_of(
         atom.args[0] for atom in atoms if atom.predicate == _AT))
-    if not items.marked or (items.errors and not items.placed):
+    if truncated or not items.marked or (items.errors and not items.placed):
         return None
     there = {(placed.piece, placed.cell) for placed in items.placed}
     taken = {cell for _, cell in there}

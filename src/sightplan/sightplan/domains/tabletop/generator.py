@@ -14,7 +14,7 @@ from typing import Any
 
 from sightplan.domains.domain import Domain
 from sightplan.domains.domain import write_folder as write_folder
-from sightplan.domains.split import Split
+from sightplan.domains.problem_generator import Split
 from sightplan.model import InputError, Problem, param
 
 SOURCES = 'sightplan.grounded_plan_scenes'
