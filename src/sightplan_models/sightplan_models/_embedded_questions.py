@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sightplan.model import BackendError, DeadlineError, Observation, Usage
 from sightplan.model.query import NO_DEADLINE, Deadline, ModelByKind, Traits, answers
 from sightplan.queries import Answer, YesNo
+from sightplan.vlm.images import checked_pixels
 from sightplan_models._chat_prompts import ANSWER_TAGS, any_of, without_tokens
 from sightplan_models._depth import depth_pixels
 from sightplan_models._unlike import Unlike, never
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from sightplan_models._embedded_network import Prefix
 
 _QUESTIONS_A_PASS = 64
-_LEAST_PX = 16
-"""Least width and height of a picture [px]."""
+NO_IMAGE = ('embedded: the observation holds no image; this backend only answers questions about '
+            'a picture')
 
 
 class ShippedQuestionModel(ModelByKind):
@@ -95,7 +96,8 @@ class ShippedQuestionModel(ModelByKind):
             DeadlineError: the limit passed; its ``partial`` has the answers that were ready.
         """
         seen = queries[0].observation
-        return answer_known(queries, self._unlike(checked_image(seen.image)), self.unknown_words,
+        unlike = self._unlike(checked_pixels(seen.image, NO_IMAGE))
+        return answer_known(queries, unlike, self.unknown_words,
                             lambda known: self._answer(
                                 seen, [query.question.text for query in known], deadline))
 
@@ -205,22 +207,3 @@ def sight_id(seen: Observation, depth_m: NDArray[np.float32] | None) -> str:
         return seen.image_id
     digest = hashlib.sha256(np.ascontiguousarray(depth_m).tobytes())
     return f'{seen.image_id} {depth_m.shape} {digest.hexdigest()}'
-
-
-def checked_image(image: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
-    """The picture of an observation, (H, W, 3) uint8 RGB.
-
-    Raises:
-        BackendError: there is none, or it is none that shows anything.
-    """
-    if image is None:
-        raise BackendError('embedded: the observation holds no image; this backend only answers '
-                           'questions about a picture')
-    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
-        raise BackendError(f'embedded: the image is {image.dtype} {image.shape}; it must be uint8 '
-                           'RGB of shape (height, width, 3)')
-    if min(image.shape[:2]) < _LEAST_PX:
-        raise BackendError(f'embedded: an image of {image.shape[1]}x{image.shape[0]} pixels shows '
-                           f'nothing; it must have {_LEAST_PX} at least (a world with '
-                           'pictures=none draws none: choose pictures=pybullet)')
-    return image

@@ -28,7 +28,8 @@ from torch import Tensor
 from sightplan.model import Answer, BackendError, Usage
 from sightplan.model.query import Deadline, ModelByKind, Traits, answers
 from sightplan.queries.yes_no import YesNo
-from sightplan_models._embedded_questions import checked_image
+from sightplan.vlm.images import checked_pixels
+from sightplan_models._embedded_questions import NO_IMAGE
 from sightplan_models._embedded_sliding_network import (
     HEIGHT,
     KINDS,
@@ -182,7 +183,7 @@ class BoardReader(ModelByKind):
         a picture in which it sees no board, or that is unlike those that it was made for.
         """
         seen = queries[0].observation
-        image = checked_image(seen.image)
+        image = checked_pixels(seen.image, NO_IMAGE)
         asked = [understood(query.question.text) for query in queries]
         named = [one for one in asked if one is not None]
         least = max((1 + max(one.x, one.y) for one in named), default=0)

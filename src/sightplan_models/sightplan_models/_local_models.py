@@ -40,6 +40,7 @@ from sightplan.queries.choose import (
     read_letter,
 )
 from sightplan.queries.coordinates import Size
+from sightplan.vlm.images import checked_pixels
 from sightplan.vlm.replies import answer_place, begins_unknown, is_answered
 from sightplan_models._chat_prompts import ANSWER_TAGS, SENTINEL, ChatPrompts, parts_of
 from sightplan_models._model_identity import template_options
@@ -52,7 +53,8 @@ _PROBES = ('Is the red block the topmost of its column?',
 _UNKNOWN = 'Unknown'
 _TAIL_TOKENS = 16
 """Number of last tokens that are searched for the closing tag; each holds at least a character."""
-_LEAST_PX = 16
+_NOTHING_SHOWN = ('the observation holds neither an image nor a text; a model must be shown one '
+                  'of them')
 _FIRST_PIXELS = (480, 640, 3)
 _UNLIKELY = 1e-3
 """Total probability of yes and no below which a model did not mean to say either."""
@@ -169,7 +171,7 @@ class LocalModel(ModelByKind):
         Without a temperature the text is the most probable one, token by token.
         """
         with self._running():
-            images = [self._picture(self._checked(part)) for part in query.parts
+            images = [self._picture(part) for part in query.parts
                       if not isinstance(part, str)]
             text = self._prompts.render(query.system, [part if isinstance(part, str) else None
                                                  for part in query.parts])
@@ -183,7 +185,7 @@ class LocalModel(ModelByKind):
     def choose(self, query: Choose, deadline: Deadline) -> ChoiceReply:
         """Choose by one letter and its probability."""
         with self._running():
-            images = [self._picture(self._checked(part)) for part in query.parts
+            images = [self._picture(part) for part in query.parts
                       if not isinstance(part, str)]
             text = self._prompts.render(query.system, [part if isinstance(part, str) else None
                                                  for part in lettered(query)])
@@ -211,7 +213,7 @@ class LocalModel(ModelByKind):
         """
         processor = self._processor.image_processor
         with self._running():
-            made = processor(images=[self._picture(self._checked(image))], return_tensors='pt')
+            made = processor(images=[self._picture(image)], return_tensors='pt')
         grid, patch = made.get('image_grid_thw'), getattr(processor, 'patch_size', None)
         if grid is None or not isinstance(patch, int):
             raise InputError(
@@ -420,21 +422,7 @@ class LocalModel(ModelByKind):
     def _check(self, seen: Observation) -> None:
         """Check that an observation shows something."""
         if not seen.described:
-            self._checked(seen.image)
-
-    def _checked(self, image: NDArray[np.uint8] | None) -> NDArray[np.uint8]:
-        if image is None:
-            raise BackendError('the observation holds neither an image nor a text; a model must '
-                               'be shown one of them')
-        if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
-            raise BackendError(f'the image is {image.dtype} {image.shape}; it must '
-                               'be uint8 RGB of shape (height, width, 3)')
-        if min(image.shape[:2]) < _LEAST_PX:
-            raise BackendError(
-                f'an image of {image.shape[1]}x{image.shape[0]} pixels shows '
-                f'nothing; it must have {_LEAST_PX} at least (a world with pictures=none draws '
-                'none: choose pictures=pybullet)')
-        return image
+            checked_pixels(seen.image, _NOTHING_SHOWN)
 
     def _sight_id(self, seen: Observation) -> str:
         """Two observations that give the model the same to see have the same."""
@@ -458,7 +446,7 @@ class LocalModel(ModelByKind):
     def _picture(self, image: NDArray[np.uint8]) -> Any:
         from PIL import Image
 
-        picture = Image.fromarray(np.ascontiguousarray(image))
+        picture = Image.fromarray(np.ascontiguousarray(checked_pixels(image, _NOTHING_SHOWN)))
         limit = self._options.max_image_pixels
         if limit and picture.width * picture.height > limit:
             scale = (limit / (picture.width * picture.height)) ** 0.5

@@ -29,7 +29,7 @@ from sightplan.model import (
     SightplanError,
     plugins,
 )
-from sightplan.model.pointer_settings import PointerSettings
+from sightplan.model.pointer_settings import SHOWN, PointerSettings
 from sightplan.model.query import Part, ask_one, can_ask
 from sightplan.model.region import Presence, Region
 from sightplan.model.sample import Picture, Sample, SampleReply, SampleTask
@@ -40,8 +40,8 @@ from sightplan.queries.marks import numbered
 
 _GREY = np.full((480, 480, 3), 128, np.uint8)
 """The grey picture that a blind method shows to a model that replies to pictures only."""
-_ONCE = PointerSettings(max_askings=1, prior_present=1.0)
-"""The model is taken at its word about a place; suites ask for what their pictures show."""
+_ONCE = PointerSettings(max_askings=1, prior_present=SHOWN)
+"""The model is taken at its word about a place."""
 
 
 def failed(error: SightplanError) -> SampleReply:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from sightplan.model.settings import param
 
+SHOWN = 1.0
+"""Probability that a sample's target is in its picture: suites ask for what pictures show."""
+
 
 @dataclass(frozen=True, slots=True)
 class PointerSettings:

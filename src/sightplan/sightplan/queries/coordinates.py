@@ -89,13 +89,24 @@ def to_unit(pairs: Iterable[Sequence[float]], declared: Coordinates, size: Size,
     numbers = [number for point in points for number in point]
     if not all(map(math.isfinite, numbers)):
         raise Misdeclared('a coordinate is not a finite number')
-    scale = _scale(declared, size, resized)
     ordered = tuple((b, a) for a, b in points) if declared.y_first else points
-    _check(ordered, numbers, declared, scale, size)
-    unit = [(x / scale[0], y / scale[1]) for x, y in ordered]
+    _check(ordered, numbers, declared, scale(declared, size, resized), size)
+    unit = unchecked_unit(points, declared, size, resized)
     rounded = sum(not 0 <= number <= 1 for point in unit for number in point)
     return Converted(tuple((min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)) for x, y in unit),
                      rounded)
+
+
+def unchecked_unit(pairs: Iterable[Sequence[float]], declared: Coordinates, size: Size,
+                   resized: Size | None = None) -> list[Point]:
+    """Numbers of a convention as unit coordinates, wherever they are; see ``to_unit``.
+
+    Raises:
+        Misdeclared: ``resized`` is missing.
+    """
+    width, height = scale(declared, size, resized)
+    return [(b / width, a / height) if declared.y_first else (a / width, b / height)
+            for a, b in pairs]
 
 
 def from_unit(points: Iterable[Point], declared: Coordinates, size: Size,
@@ -105,7 +116,7 @@ def from_unit(points: Iterable[Point], declared: Coordinates, size: Size,
     Raises:
         Misdeclared: ``resized`` is missing.
     """
-    width, height = _scale(declared, size, resized)
+    width, height = scale(declared, size, resized)
     scaled = [(x * width, y * height) for x, y in points]
     return [(y, x) for x, y in scaled] if declared.y_first else scaled
 
@@ -144,8 +155,13 @@ def resized_size(size: Size, multiple: int = RESIZE_MULTIPLE, min_pixels: int = 
     return rounded[0], rounded[1]
 
 
-def _scale(declared: Coordinates, size: Size, resized: Size | None) -> tuple[float, float]:
-    """Return the declared convention's numbers for the full width and height of a picture."""
+def scale(declared: Coordinates, size: Size, resized: Size | None = None,
+          ) -> tuple[float, float]:
+    """Return the declared convention's numbers for the full width and height of a picture.
+
+    Raises:
+        Misdeclared: ``resized`` is missing.
+    """
     if declared is Coordinates.RESIZED_PIXEL_XY:
         if resized is None or min(resized) < 1:
             raise Misdeclared('resized_pixel_xy needs the size of the picture as the model saw it')
@@ -157,9 +173,9 @@ def _scale(declared: Coordinates, size: Size, resized: Size | None) -> tuple[flo
 
 
 def _check(points: Sequence[Point], numbers: Sequence[float], declared: Coordinates,
-           scale: tuple[float, float], size: Size) -> None:
+           edges: tuple[float, float], size: Size) -> None:
     for x, y in points:
-        for axis, number, edge in (('x', x, scale[0]), ('y', y, scale[1])):
+        for axis, number, edge in (('x', x, edges[0]), ('y', y, edges[1])):
             if not -ROUNDING * edge <= number <= (1 + ROUNDING) * edge:
                 raise Misdeclared(f'{axis} = {number:g} is not within 0 and {edge:g}, as '
                                   f'{declared} has it{_fitting(points, declared, size)}')

@@ -1,4 +1,6 @@
-"""Boxes and points in five conventions, converted once to unit coordinates (``model.Region``).
+"""Boxes in five conventions of four numbers, as unit coordinates and back.
+
+Unit and order are those of points (``queries.coordinates``).
 
 No number is refused by itself or clipped: a box of a plan may reach beyond the picture, and is
 scored as it is. What a whole plan's numbers cannot be is ``doubtful``, as in
@@ -13,9 +15,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sightplan.model.region import Form, Point, Region
+from sightplan.queries.coordinates import Coordinates, Size, from_unit, scale, unchecked_unit
 
-Size = tuple[int, int]
-"""Width and height in pixels."""
 Box = tuple[float, float, float, float]
 """x1, y1, x2, y2 in unit coordinates, not necessarily in order."""
 
@@ -38,16 +39,18 @@ class Coords(enum.StrEnum):
     PIXEL_XYWH = 'pixel_xywh'
 
     @property
+    def of_points(self) -> Coordinates:
+        """The same convention of points, which says unit and order."""
+        return _OF_POINTS[self]
+
+    @property
     def y_first(self) -> bool:
         """Whether y comes before x."""
-        return self is Coords.PERMILLE_YXYX
+        return self.of_points.y_first
 
     def scale(self, size: Size) -> tuple[float, float]:
         """Coordinates of a picture's right and lower edge."""
-        if self in (Coords.PIXEL_XYXY, Coords.PIXEL_XYWH):
-            return size
-        edge = 1.0 if self is Coords.UNIT_XYXY else 1000.0
-        return edge, edge
+        return scale(self.of_points, size)
 
     def words(self, size: Size) -> str:
         """Description of the convention for a model's prompt."""
@@ -64,6 +67,11 @@ class Coords(enum.StrEnum):
         return (f'A box is {box}, a point is {point}, {of}; x goes to the right and y goes down '
                 'from the top left corner.')
 
+
+_OF_POINTS = {
+    Coords.PIXEL_XYXY: Coordinates.PIXEL_XY, Coords.PIXEL_XYWH: Coordinates.PIXEL_XY,
+    Coords.UNIT_XYXY: Coordinates.UNIT_XY, Coords.PERMILLE_XYXY: Coordinates.PERMILLE_XY,
+    Coords.PERMILLE_YXYX: Coordinates.PERMILLE_YX}
 
 _NAMES = {'pascal_voc': Coords.PIXEL_XYXY, 'voc': Coords.PIXEL_XYXY, 'coco': Coords.PIXEL_XYWH,
           'albumentations': Coords.UNIT_XYXY, 'gemini': Coords.PERMILLE_YXYX}
@@ -167,9 +175,7 @@ def in_order(value: Any, coords: Coords) -> Any:
 
 def point_to_unit(numbers: Sequence[float], coords: Coords, size: Size) -> Point:
     """A point in unit coordinates."""
-    x, y = (numbers[1], numbers[0]) if coords.y_first else (numbers[0], numbers[1])
-    width, height = coords.scale(size)
-    return x / width, y / height
+    return unchecked_unit([numbers], coords.of_points, size)[0]
 
 
 def box_to_unit(numbers: Sequence[float], coords: Coords, size: Size) -> Box:
@@ -182,9 +188,7 @@ def box_to_unit(numbers: Sequence[float], coords: Coords, size: Size) -> Box:
 
 def point_from_unit(point: Point, coords: Coords, size: Size) -> list[float]:
     """A point as numbers of a convention; the inverse of ``point_to_unit``."""
-    width, height = coords.scale(size)
-    x, y = _tidy(point[0] * width), _tidy(point[1] * height)
-    return [y, x] if coords.y_first else [x, y]
+    return [_tidy(number) for number in from_unit([point], coords.of_points, size)[0]]
 
 
 def box_from_unit(box: Box, coords: Coords, size: Size) -> list[float]:
