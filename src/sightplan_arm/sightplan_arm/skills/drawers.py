@@ -20,6 +20,7 @@ from sightplan_arm.config import RobotConfig
 from sightplan_arm.geometry import hand_down, make_pose, rotation_from_vector
 from sightplan_arm.hardware import ArmStoppedError, JointTrajectory, Vector
 from sightplan_arm.skills.clearance import Box
+from sightplan_arm.skills.drawer_values import MOTIONS, SIGHT
 from sightplan_arm.skills.motions import (
     Motion,
     MotionSequence,
@@ -32,37 +33,6 @@ from sightplan_arm.skills.solids import solids
 from sightplan_arm.skills.surface import CELL_M, Mask, Surface
 from sightplan_arm.surroundings import Around
 from sightplan_arm.trajectories import UnreachableError
-
-TILTS_RAD = (0.35, 0.5, 0.2, 0.65, 0.8, 0.0)
-"""Angles by which the fingers point towards the front, from straight down, in order of trial."""
-
-_WINDOW_PX = 2  # distance of the points on both sides from which normals are taken
-_JUMP_M = 0.03  # largest distance of these points for which a normal is computed
-_UPRIGHT = 0.55  # greatest vertical part of an upright face's normal
-_ON_FRONT_M = 0.004
-_LEAST_PX = 60  # smallest number of a front's pixels
-_LEAST_HANDLE_PX = 10
-_HANDLE_M = (0.012, 0.075)  # distance before a front in which its handle is
-_HANDLE_PX = 14  # length by which a handle may stick out of a box
-_HANDLE_AT = 0.8  # fraction of a front, from its middle, within which a handle may be
-_NEARER = 0.05  # weight of a metre along the front against one of height
-_LEAST_FRONT_M = 0.05  # smallest width of a front
-_LEVEL_M = 0.012  # the cells of a top are as high as each other to within this
-_PLATE_M = 0.012  # thickness of a front
-_GAP_CELLS = 2
-_REFERENCE_M = 0.02
-_BAR_M = 0.005
-_AROUND_M = 0.30  # obstacles farther from a handle do not concern the hand
-_LOW_M = 0.030  # nor do lower ones
-_RETREAT_M = 0.12
-_ROOM_M, _LEAST_M = 0.006, 0.003
-_TILE_M = 0.01  # size of an obstacle's tiles, as other fronts and handles are near
-_PIECE_M = 0.012  # length of one step of moving a drawer
-_SPARE_M = 0.012
-_ROUNDS = 200
-_TURNS_RAD = (0.0, math.pi)
-_BEFORE_M = 0.006  # distance from a front at which fingers begin to push
-_PUSHED_AT = (0.0, 0.35, -0.35, 0.65, -0.65)  # parts of half a front's width, from its middle
 
 Normals = NDArray[np.float32]
 
@@ -115,7 +85,7 @@ def see_drawer(surface: Surface, pixels: Mask) -> Drawer:
     """
     normals = _normals(surface)
     with np.errstate(invalid='ignore'):
-        upright = (np.abs(normals[:, :, 2]) < _UPRIGHT) & (surface.points_m[:, :, 2] > 0.006)
+        upright = (np.abs(normals[:, :, 2]) < SIGHT.upright) & (surface.points_m[:, :, 2] > 0.006)
     shown = pixels & upright & (surface.cells >= 0)
     points = surface.points_m[shown].astype(np.float64)
     fitted = _line(points[:, :2], normals[shown][:, :2].astype(np.float64))
@@ -128,7 +98,7 @@ def see_drawer(surface: Surface, pixels: Mask) -> Drawer:
     u = (points[inside, :2] - at) @ along
     left, right = (float(v) for v in np.percentile(u, (2, 98)))
     low, high = _heights(points[inside, 2])
-    if right - left < _LEAST_FRONT_M:
+    if right - left < SIGHT.least_front_m:
         raise NothingThereError('what is seen there is too narrow for a front')
     front = Drawer(surface, at + (left + right) / 2 * along, out, (right - left) / 2, low, high,
                    None, 0.0, 0.0, 0.0)
@@ -148,7 +118,7 @@ def front_again(surface: Surface, drawer: Drawer, reach_m: float) -> float | Non
     """
     normals = _normals(surface)
     with np.errstate(invalid='ignore'):
-        upright = np.abs(normals[:, :, 2]) < _UPRIGHT
+        upright = np.abs(normals[:, :, 2]) < SIGHT.upright
         facing = normals[:, :, :2] @ drawer.out > 0.8
         height = surface.points_m[:, :, 2]
         margin = 0.15 * (drawer.high_m - drawer.low_m)
@@ -157,7 +127,7 @@ def front_again(surface: Surface, drawer: Drawer, reach_m: float) -> float | Non
     with np.errstate(invalid='ignore'):
         near = (np.abs(along) < drawer.half_m) & (np.abs(before) < reach_m + 0.02)
     found = before[upright & facing & level & near]
-    if len(found) < _LEAST_PX:
+    if len(found) < SIGHT.least_px:
         return None
     edges = np.arange(-reach_m - 0.02, reach_m + 0.02, 0.003)
     counts = np.convolve(np.histogram(found, edges)[0], np.ones(3), 'same')
@@ -167,7 +137,7 @@ def front_again(surface: Surface, drawer: Drawer, reach_m: float) -> float | Non
 
 def _normals(surface: Surface) -> Normals:
     """(H, W, 3) unit, towards the camera; NaN where points are unknown or far apart."""
-    points, w = surface.points_m, _WINDOW_PX
+    points, w = surface.points_m, SIGHT.window_px
     normals = np.full(points.shape, np.nan, np.float32)
     right = points[w:-w, 2 * w:] - points[w:-w, :-2 * w]
     down = points[2 * w:, w:-w] - points[:-2 * w, w:-w]
@@ -175,7 +145,7 @@ def _normals(surface: Surface) -> Normals:
         cross = np.cross(down, right)
         length = np.linalg.norm(cross, axis=2, keepdims=True)
         apart = np.maximum(np.linalg.norm(right, axis=2), np.linalg.norm(down, axis=2))
-        unit = np.where((apart < _JUMP_M)[:, :, None], cross / length, np.float32(np.nan))
+        unit = np.where((apart < SIGHT.jump_m)[:, :, None], cross / length, np.float32(np.nan))
     normals[w:-w, w:-w] = unit
     return normals
 
@@ -186,19 +156,19 @@ def _line(points: Vector, normals: Vector) -> tuple[Vector, Vector, Mask] | None
     Returns:
         a point of it (2,), its unit normal (2,), and which points are on it; None: there is none.
     """
-    if len(points) < _LEAST_PX:
+    if len(points) < SIGHT.least_px:
         return None
     random = np.random.default_rng(0)
     best: tuple[int, Vector, Vector] | None = None
     sample = random.permutation(len(points))[:600]
     few, few_normals = points[sample], normals[sample]
-    for a, b in random.integers(len(few), size=(_ROUNDS, 2)):
+    for a, b in random.integers(len(few), size=(SIGHT.rounds, 2)):
         way = few[b] - few[a]
         length = float(np.linalg.norm(way))
-        if length < 0.6 * _LEAST_FRONT_M:
+        if length < 0.6 * SIGHT.least_front_m:
             continue
         normal = np.array([-way[1], way[0]]) / length
-        on = ((np.abs((few - few[a]) @ normal) < _ON_FRONT_M)
+        on = ((np.abs((few - few[a]) @ normal) < SIGHT.on_front_m)
               & (np.abs(few_normals @ normal) > 0.7))
         count = int(on.sum())
         if best is None or count > best[0]:
@@ -207,9 +177,9 @@ def _line(points: Vector, normals: Vector) -> tuple[Vector, Vector, Mask] | None
         return None
     _, at, normal = best
     for _ in range(3):
-        on = ((np.abs((points - at) @ normal) < _ON_FRONT_M)
+        on = ((np.abs((points - at) @ normal) < SIGHT.on_front_m)
               & (np.abs(normals @ normal) > 0.6))
-        if on.sum() < _LEAST_PX:
+        if on.sum() < SIGHT.least_px:
             return None
         at = points[on].mean(axis=0)
         _, _, axes = np.linalg.svd(points[on] - at, full_matrices=False)
@@ -237,17 +207,17 @@ def _handle(front: Drawer, pixels: Mask) -> tuple[Drawer, Vector | None, float]:
         the front without what belongs to other handles, the middle (3,) of the handle, and its
         width; None and 0 if none is seen.
     """
-    side = 2 * _HANDLE_PX + 1
+    side = 2 * SIGHT.handle_px + 1
     near = cv2.dilate(pixels.astype(np.uint8), np.ones((side, side), np.uint8)) > 0
     points = front.surface.points_m
     before, along = front.distances(points)
     with np.errstate(invalid='ignore'):
-        shown = (near & (before > _HANDLE_M[0]) & (before < _HANDLE_M[1])
+        shown = (near & (before > SIGHT.handle_m[0]) & (before < SIGHT.handle_m[1])
                  & (np.abs(along) < front.half_m) & (points[:, :, 2] > front.low_m - 0.004)
                  & (points[:, :, 2] < front.high_m + 0.004))
     count, labels, stats, _ = cv2.connectedComponentsWithStats(shown.astype(np.uint8))
     large = [label for label in range(1, count)
-             if stats[label, cv2.CC_STAT_AREA] >= _LEAST_HANDLE_PX]
+             if stats[label, cv2.CC_STAT_AREA] >= SIGHT.least_handle_px]
     if not large:
         return front, None, 0.0
     meant = _pointed(front, pixels)
@@ -264,7 +234,7 @@ def _handle(front: Drawer, pixels: Mask) -> tuple[Drawer, Vector | None, float]:
             front = replace(front, low_m=max(front.low_m, float(between)))
     far = float(np.percentile(before[own], 90))
     left, right = np.percentile(along[own & (before > far - 0.012)], (5, 95))
-    middle = front.at_m + (far - _BAR_M) * front.out + (left + right) / 2 * front.along
+    middle = front.at_m + (far - SIGHT.bar_m) * front.out + (left + right) / 2 * front.along
     return front, np.array([*middle, middle_m]), float(right - left)
 
 
@@ -274,8 +244,8 @@ def _off_front(front: Drawer, off: Vector) -> float:
     It may be anywhere along the front, but for its ends; of two alike the nearer one counts.
     """
     along, height = abs(float(off[0])), float(off[1])
-    return (math.hypot(max(0.0, along - _HANDLE_AT * front.half_m), height)
-            + _NEARER * along)
+    return (math.hypot(max(0.0, along - SIGHT.handle_at * front.half_m), height)
+            + SIGHT.nearer * along)
 
 
 def _pointed(front: Drawer, pixels: Mask) -> Vector:
@@ -298,7 +268,8 @@ def _opened(front: Drawer, upright: Mask) -> tuple[float, float, bool]:
     if depth <= 0:
         return 0.0, 0.0, False
     is_upper = front.high_m > top - 0.025
-    opened = max(0.0, -face - _PLATE_M if is_upper and -face > _PLATE_M + 0.003 else -face)
+    plate_m = SIGHT.plate_m if is_upper and -face > SIGHT.plate_m + 0.003 else 0.0
+    opened = max(0.0, -face - plate_m)
     other = _other_front(front, upright, opened)
     return (opened if other is None else max(0.0, -other)), depth, is_upper
 
@@ -315,10 +286,10 @@ def _top(front: Drawer) -> tuple[float, float, float]:
     strip = (np.abs(along) < 0.7 * front.half_m) & (before < 0.0) & (before > -0.45)
     heights = surface.top_m[rows, columns]
     high = strip & (heights > front.high_m - 0.01)
-    if high.sum() < _LEAST_PX:
+    if high.sum() < SIGHT.least_px:
         return 0.0, 0.0, 0.0
     top = float(np.percentile(heights[high], 60))
-    level = strip & (np.abs(heights - top) < _LEVEL_M)
+    level = strip & (np.abs(heights - top) < SIGHT.level_m)
     edges = np.arange(-0.45, CELL_M, CELL_M)
     wide = 1.4 * front.half_m / CELL_M
     full = np.histogram(before[level], edges)[0] > 0.5 * wide
@@ -330,7 +301,7 @@ def _top(front: Drawer) -> tuple[float, float, float]:
             gap = 0
         elif start is not None:
             gap += 1
-            if gap >= _GAP_CELLS:
+            if gap >= SIGHT.gap_cells:
                 runs.append((start, index - gap + 1))
                 start = None
     if start is not None:
@@ -349,11 +320,11 @@ def _other_front(front: Drawer, upright: Mask, opened_m: float) -> float | None:
     with np.errstate(invalid='ignore'):
         shown = (upright & (np.abs(along) < front.half_m)
                  & ((height > front.high_m + 0.008) | (height < front.low_m - 0.008))
-                 & (np.abs(before + opened_m) < _REFERENCE_M))
+                 & (np.abs(before + opened_m) < SIGHT.reference_m))
     found = before[shown]
-    if len(found) < 3 * _LEAST_PX:
+    if len(found) < 3 * SIGHT.least_px:
         return None
-    edges = np.arange(-opened_m - _REFERENCE_M, -opened_m + _REFERENCE_M + 0.001, 0.002)
+    edges = np.arange(-opened_m - SIGHT.reference_m, -opened_m + SIGHT.reference_m + 0.001, 0.002)
     counts = np.convolve(np.histogram(found, edges)[0], np.ones(3), 'same')
     peak = edges[int(np.argmax(counts))] + 0.001
     near = found[np.abs(found - peak) < 0.004]
@@ -371,10 +342,10 @@ def obstacles(drawer: Drawer) -> tuple[list[Box], list[Box]]:
         np.arange(shape[1]), np.arange(shape[0])), axis=-1) + 0.5)
     before, along = drawer.distances(places)
     own = ((np.abs(along) < drawer.half_m + 0.012) & (before > -drawer.opened_m - 0.002)
-           & (before < _HANDLE_M[1]))
+           & (before < SIGHT.handle_m[1]))
     at = drawer.at_m if drawer.handle_m is None else drawer.handle_m[:2]
-    boxes = [box for box in surface.boxes(own, _TILE_M) if box.size_m[2] > _LOW_M
-             and float(np.linalg.norm(box.centre_m[:2] - at)) < _AROUND_M]
+    boxes = [box for box in surface.boxes(own, MOTIONS.tile_m) if box.size_m[2] > MOTIONS.low_m
+             and float(np.linalg.norm(box.centre_m[:2] - at)) < MOTIONS.around_m]
     fixed, riding = _neighbours(drawer)
     return boxes + fixed, riding
 
@@ -391,17 +362,17 @@ def _neighbours(drawer: Drawer) -> tuple[list[Box], list[Box]]:
     fixed: list[Box] = []
     riding: list[Box] = []
     with np.errstate(invalid='ignore'):
-        region = ((np.abs(along) < drawer.half_m + 0.012) & (before < _HANDLE_M[1])
+        region = ((np.abs(along) < drawer.half_m + 0.012) & (before < SIGHT.handle_m[1])
                   & (before > -drawer.opened_m + 0.008))
         above = region & (height > drawer.high_m + 0.006)
-        near = above & (before < -drawer.opened_m + _HANDLE_M[1]) & (not drawer.is_upper)
-        inside = above & ~near & (before < _ON_FRONT_M)
+        near = above & (before < -drawer.opened_m + SIGHT.handle_m[1]) & (not drawer.is_upper)
+        inside = above & ~near & (before < SIGHT.on_front_m)
         parts = ((inside, riding), (above & ~inside, fixed),
                  (region & (height < drawer.low_m - 0.006) & (height > 0.01), fixed))
     for part, boxes in parts:
         count, labels, stats, _ = cv2.connectedComponentsWithStats(part.astype(np.uint8))
         for label in range(1, count):
-            if stats[label, cv2.CC_STAT_AREA] < _LEAST_HANDLE_PX:
+            if stats[label, cv2.CC_STAT_AREA] < SIGHT.least_handle_px:
                 continue
             one = labels == label
             (d0, d1), (u0, u1), (z0, z1) = (np.percentile(values[one], (1, 99))
@@ -471,34 +442,35 @@ class SlidePlanner:
             UnreachableError: the arm cannot do it.
         """
         others, riding = obstacles(drawer)
-        opening = min(drawer.handle_width_m + 2 * _SPARE_M, self._robot.gripper.open_m)
+        opening = min(drawer.handle_width_m + 2 * MOTIONS.spare_m, self._robot.gripper.open_m)
         ways = [] if drawer.handle_m is None else [
             functools.partial(self._tilted, drawer, move_m, 0.0, others, riding,
                               grip_pose(drawer, tilt, turn), opening)
-            for tilt in TILTS_RAD for turn in _TURNS_RAD]
+            for tilt in MOTIONS.tilts_rad for turn in MOTIONS.turns_rad]
         if move_m < 0.0:
-            gap = self._robot.gripper.hand.finger_half_width_m + _BEFORE_M
-            ways += [functools.partial(self._tilted, drawer, move_m, _BEFORE_M, others, riding,
-                                       push_pose(drawer, part, gap, tilt, turn), 0.0)
-                     for part in _PUSHED_AT for tilt in TILTS_RAD for turn in _TURNS_RAD]
+            gap = self._robot.gripper.hand.finger_half_width_m + MOTIONS.before_m
+            ways += [functools.partial(self._tilted, drawer, move_m, MOTIONS.before_m, others,
+                                       riding, push_pose(drawer, part, gap, tilt, turn), 0.0)
+                     for part in MOTIONS.pushed_at for tilt in MOTIONS.tilts_rad
+                     for turn in MOTIONS.turns_rad]
         return first_that_works(ways, 'the handle cannot be reached' if move_m > 0.0 else
                                 'neither handle nor front can be reached')
 
     def _tilted(self, drawer: Drawer, move_m: float, gap_m: float, others: Sequence[Box],
                 riding: Sequence[Box], low: Vector, opening_m: float) -> SlideMoves:
         high, end = low.copy(), low.copy()
-        high[:3, 3] -= _RETREAT_M * low[:3, 2]
+        high[:3, 3] -= MOTIONS.retreat_m * low[:3, 2]
         end[:2, 3] += (move_m - gap_m) * drawer.out
         for pose, taken in ((low, riding), (end, _taken_along(drawer, riding, move_m))):
-            self._paths.check_hand(pose, [*others, *taken], _LEAST_M)
+            self._paths.check_hand(pose, [*others, *taken], MOTIONS.least_m)
         return first_that_works([
             functools.partial(self._join, drawer, move_m, gap_m, others, riding, opening_m, path)
-            for path in self._paths.rise(low, high, [*others, *riding], _ROOM_M)],
+            for path in self._paths.rise(low, high, [*others, *riding], MOTIONS.room_m)],
             'no way is found to the drawer')
 
     def _join(self, drawer: Drawer, move_m: float, gap_m: float, others: Sequence[Box],
               riding: Sequence[Box], opening_m: float, path: Vector) -> SlideMoves:
-        boxes = [box for box in drawer.surface.boxes() if box.size_m[2] > _LOW_M]
+        boxes = [box for box in drawer.surface.boxes() if box.size_m[2] > MOTIONS.low_m]
 
         def around(*more: Box) -> Around:
             return Around(solids([*others, *more], self._robot.table.block_m),
@@ -512,7 +484,7 @@ class SlidePlanner:
         leaves = [self._leave(sequence, back, boxes)]
         start = self._paths.pose(path[0])
         hand_m = move_m - gap_m
-        count = max(1, math.ceil(abs(hand_m) / _PIECE_M))
+        count = max(1, math.ceil(abs(hand_m) / MOTIONS.piece_m))
         slide: list[Motion] = []
         for number in range(1, count + 1):
             pose = start.copy()
@@ -520,9 +492,9 @@ class SlidePlanner:
             pose[:2, 3] += way_m * drawer.out
             taken = _taken_along(drawer, riding, min(0.0, way_m + gap_m) if gap_m else way_m)
             line = self._paths.straight(sequence.posture, pose)
-            room = min(self._paths.clearance.least_m(line, others, _LEAST_M),
-                       self._paths.clearance.least_m(line[-1:], taken, _LEAST_M))
-            if room < _LEAST_M:
+            room = min(self._paths.clearance.least_m(line, others, MOTIONS.least_m),
+                       self._paths.clearance.least_m(line[-1:], taken, MOTIONS.least_m))
+            if room < MOTIONS.least_m:
                 raise NoRoomError(f'the arm would come to {1e3 * room:.0f} mm from a thing')
             # Including the drawer's content, which moves, too: see ``room``.
             sequence.around = around()

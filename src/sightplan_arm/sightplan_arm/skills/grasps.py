@@ -30,31 +30,9 @@ from sightplan.model import param
 from sightplan_arm.config import GripperConfig
 from sightplan_arm.geometry import hand_down
 from sightplan_arm.hardware import Vector
+from sightplan_arm.skills.grasp_values import GRASPS
 from sightplan_arm.skills.seen import axis_m
 from sightplan_arm.skills.surface import CELL_M, Mask, Surface
-
-_OFF_BALANCE, _OFF_POINTED = 6.0, 250.0  # cost of a metre beside the wanted place
-_OVER_M = 0.001  # cells not higher than this over a level count as below it
-_FOREIGN = 0.2  # most of a run that may not be the thing's
-_EASY_M = 0.008  # room on each side of a thing from which on a grasp is not tight
-_MARGIN_M = 0.14  # around the thing, for the hand
-_SPARE_M = 0.009
-"""The fingers open by this much more than the thing's width on each side, if they can [m]."""
-_LEAST_SPARE_M = 0.0035
-"""A grasp needs at least this room on each side of the thing [m]."""
-_LEAST_DEEP_M = 0.005
-"""A grasp reaches down at least this far beside the thing [m]."""
-_PALM_M = 0.004
-"""Room between the hand's body and what is under it [m]."""
-_STEEP = 0.7
-"""Greatest lean of the sides that are pressed, as a tangent."""
-_MOST_TAPER = 0.9
-"""Greatest growth of the width along the fingers, as a tangent: what tapers more slips out."""
-_MOST_ASIDE = 1.0
-"""Greatest slant of the sides to the fingers, as a tangent: a thing turns between them until it is
-straight."""
-_TAPER_ROWS = 3
-_PAD_ROWS = 2  # lines of cells on both sides of a finger's middle that it has to touch
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +147,8 @@ class _Turned:
         self._across = np.array([-math.sin(yaw), math.cos(yaw)])
         self._along = np.array([math.cos(yaw), math.sin(yaw)])
         across, along = places @ self._across, places @ self._along
-        self._low = np.array([across.min(), along.min()]) - _MARGIN_M
-        shape = tuple(math.ceil((float(np.ptp(side)) + 2 * _MARGIN_M) / CELL_M)
+        self._low = np.array([across.min(), along.min()]) - GRASPS.margin_m
+        shape = tuple(math.ceil((float(np.ptp(side)) + 2 * GRASPS.margin_m) / CELL_M)
                       for side in (along, across))
         v, u = np.meshgrid(*(CELL_M * (np.arange(count) + 0.5) for count in shape), indexing='ij')
         points = ((self._low[0] + u)[..., None] * self._across
@@ -205,7 +183,8 @@ class _Turned:
     def grasps(self, settings: GraspSettings, wanted: Vector, size_m: float,
                exact: bool) -> Iterator[Grasp]:
         """Yield all grasps at this turn of the hand."""
-        off_cost = _OFF_POINTED if exact else _OFF_BALANCE + 1.0 / max(size_m, 0.05)
+        off_cost = (GRASPS.per_m_off_pointed if exact else
+                    GRASPS.per_m_off_balance + 1.0 / max(size_m, 0.05))
         goal = np.array([wanted @ self._across, wanted @ self._along])
         for row in np.nonzero(self._thing.any(axis=1))[0][::2]:
             for run in self._runs(int(row), settings):
@@ -218,10 +197,10 @@ class _Turned:
     def _runs(self, row: int, settings: GraspSettings) -> Iterator[_Run]:
         """Yield the runs of a strip that fit between the fingers, at all levels."""
         tallest = float(self._strip_thing[row].max())
-        widest = self._gripper.open_m - 2 * _LEAST_SPARE_M
+        widest = self._gripper.open_m - 2 * GRASPS.least_spare_m
         level = settings.table_m
-        while level < tallest - _LEAST_DEEP_M:
-            high = self._strip[row] > level + _OVER_M
+        while level < tallest - GRASPS.least_deep_m:
+            high = self._strip[row] > level + GRASPS.over_m
             edges = np.diff(high.astype(np.int8), prepend=0, append=0)
             starts, ends = np.nonzero(edges > 0)[0], np.nonzero(edges < 0)[0]
             for number, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -239,29 +218,29 @@ class _Turned:
         """
         place = np.s_[run.row, run.start:run.end]
         if (self._strip_thing[place].max() <= run.level
-                or self._strip_other[place].max() > run.level + _OVER_M):
+                or self._strip_other[place].max() > run.level + GRASPS.over_m):
             return False
-        lines = slice(max(0, run.row - _PAD_ROWS), run.row + _PAD_ROWS + 1)
-        high = self._top[lines, run.start:run.end] > run.level + _OVER_M
+        lines = slice(max(0, run.row - GRASPS.pad_rows), run.row + GRASPS.pad_rows + 1)
+        high = self._top[lines, run.start:run.end] > run.level + GRASPS.over_m
         foreign = high & ~self._near[lines, run.start:run.end]
-        return bool(foreign.sum() <= _FOREIGN * high.sum())
+        return bool(foreign.sum() <= GRASPS.foreign * high.sum())
 
     def _cost(self, run: _Run, settings: GraspSettings) -> float | None:
         """Cost of taking a run; None if it cannot be taken."""
         hand, open_m = self._gripper.hand, self._gripper.open_m
         deep, spare = self._depth_m(run), self._spare_m(run, settings)
         middle = min((run.start + run.end) // 2, self._top.shape[1] - 1)
-        palm = run.level + hand.fingers_m - _PALM_M
-        if (deep < _LEAST_DEEP_M or spare < _LEAST_SPARE_M
+        palm = run.level + hand.fingers_m - GRASPS.palm_m
+        if (deep < GRASPS.least_deep_m or spare < GRASPS.least_spare_m
                 or self._under_hand[run.row, middle] > palm):
             return None
         lean = self._lean(run, min(deep, 0.02))
         taper, aside = self._sides(run)
-        if lean > _STEEP or taper > _MOST_TAPER or aside > _MOST_ASIDE:
+        if lean > GRASPS.steep or taper > GRASPS.most_taper or aside > GRASPS.most_aside:
             return None
         shallow = 1.0 - min(deep, settings.deep_m) / settings.deep_m
         too_deep = max(0.0, deep - settings.deep_m) / settings.deep_m
-        tight = max(0.0, _EASY_M - spare) / _EASY_M
+        tight = max(0.0, GRASPS.easy_m - spare) / GRASPS.easy_m
         hidden = self._hidden_part(run, spare + hand.finger_thickness_m)
         return (shallow + 0.15 * too_deep + 1.5 * lean + 0.4 * taper + 0.15 * aside + 0.4 * tight
                 + 0.35 * hidden + 0.25 * run.width_m / open_m)
@@ -276,12 +255,12 @@ class _Turned:
 
     def _spare_m(self, run: _Run, settings: GraspSettings) -> float:
         """Room between a run and each open finger [m]."""
-        return min(_SPARE_M, (self._gripper.open_m - run.width_m) / 2,
+        return min(GRASPS.spare_m, (self._gripper.open_m - run.width_m) / 2,
                    run.free_m - self._gripper.hand.finger_thickness_m)
 
     def _depth_m(self, run: _Run) -> float:
         """Depth to which the fingers reach beside the lowest line of a run under the pads [m]."""
-        rows = slice(max(0, run.row - _PAD_ROWS), run.row + _PAD_ROWS + 1)
+        rows = slice(max(0, run.row - GRASPS.pad_rows), run.row + GRASPS.pad_rows + 1)
         pads = self._thing_top[rows, run.start:run.end]
         return float(pads.max(axis=1).min()) - run.level
 
@@ -298,7 +277,7 @@ class _Turned:
             how fast its width grows, and how fast its middle moves aside: 0 for sides that are
             parallel, and for sides that face the fingers squarely.
         """
-        lines = slice(max(0, run.row - _TAPER_ROWS), run.row + _TAPER_ROWS + 1)
+        lines = slice(max(0, run.row - GRASPS.taper_rows), run.row + GRASPS.taper_rows + 1)
         inside = self._thing_top[lines, run.start:run.end] > run.level
         widths = inside.sum(axis=1)
         rows = np.arange(len(widths)) - (len(widths) - 1) / 2

@@ -39,6 +39,7 @@ from sightplan_arm.skills.grasp_paths import (
     GraspPlanner,
     Moves,
 )
+from sightplan_arm.skills.grasp_values import GRASPS, HOLDING
 from sightplan_arm.skills.grasps import Grasp, GraspSettings, propose
 from sightplan_arm.skills.motions import (
     Motion,
@@ -71,14 +72,6 @@ GRASP, FOLLOW, PUT_BACK, CLEAR_VIEW = 'grasp', 'follow', 'put_back', 'clear_view
 _Planned = TypeVar('_Planned')
 
 IN_THE_WAY = 'a finger came upon something on the way down'
-_SOMETHING_M = 0.0012  # fingers that are this far apart hold something
-_INSIDE_M = 0.001  # height of the fingers above the bottom of the workspace box
-_PLANNED = 24  # proposals for which paths are planned
-_TRIED_M, _TRIED_RAD = 0.012, 0.3  # grasps closer than this count as the same
-
-
-_MISPLACED_M = 0.04
-"""A thing that stands further than this from the end of its trace is misplaced [m]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +128,7 @@ class PointingSkills(ArmUse):
                  kinematics: Kinematics, settings: PointingSettings | None = None) -> None:
         s = settings or PointingSettings()
         check_settings(s)
-        lowest_m = float(robot.safety.box_min_m[2]) + _INSIDE_M
+        lowest_m = float(robot.safety.box_min_m[2]) + HOLDING.inside_m
         self.settings = s = replace(s, table_m=max(s.table_m, lowest_m))
         super().__init__(robot, arm, gate, PathPlanner(robot, kinematics, s.speed),
                          settle_s=s.settle_s, over_m=s.over_m)
@@ -165,7 +158,7 @@ class PointingSkills(ArmUse):
         """
         self.forget()
         self._gate.new_episode()
-        self._check_fingers(_SOMETHING_M)
+        self._check_fingers(HOLDING.something_m)
         self._park(Stopwatch(self._arm.now_s))
 
     def recover(self) -> None:
@@ -309,10 +302,10 @@ class PointingSkills(ArmUse):
         if self._gate.status().dry_run:
             self._follow((*moves.lift, *moves.put_back, *moves.escape), watch)
             return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
-        if opening < _SOMETHING_M:
+        if opening < HOLDING.something_m:
             return self._missed(moves, watch)
         self._follow(moves.lift, watch)
-        if self._opening() >= _SOMETHING_M:
+        if self._opening() >= HOLDING.something_m:
             if not self.settings.verify:
                 return causes.DONE, ''
             with watch.phase('verify'):
@@ -365,11 +358,11 @@ class PointingSkills(ArmUse):
             opening = self._close_around(carry, Held(thing, None), watch)
             if opening is None:
                 return causes.MISSED_GRASP, IN_THE_WAY
-            if not dry and opening < _SOMETHING_M:
+            if not dry and opening < HOLDING.something_m:
                 return self._missed(carry, watch)
             for motion in carry.bring:
                 self._follow((motion,), watch)
-                if not dry and self._opening() < _SOMETHING_M:
+                if not dry and self._opening() < HOLDING.something_m:
                     self._open(watch)
                     self._taken = None
                     self._park(watch)
@@ -390,7 +383,7 @@ class PointingSkills(ArmUse):
             except NothingThereError:
                 return causes.MISPLACED, 'it is not found at the end of the trace'
         off = float(np.linalg.norm(placed.centre_m - end_m))
-        if off > _MISPLACED_M:
+        if off > HOLDING.misplaced_m:
             return causes.MISPLACED, (f'it stands {1e3 * off:.0f} mm from the end of the trace')
         return causes.DONE, ''
 
@@ -408,7 +401,7 @@ class PointingSkills(ArmUse):
         if self.held is not None:
             raise Refused(causes.OCCUPIED, HAND_FULL)
         try:
-            self._check_fingers(_SOMETHING_M)
+            self._check_fingers(HOLDING.something_m)
         except WorldError as error:
             raise Refused(causes.OCCUPIED, str(error)) from error
 
@@ -453,9 +446,10 @@ class PointingSkills(ArmUse):
                               f'between fingers that open to '
                               f'{1e3 * self._robot.gripper.open_m:.0f} mm, with room for them')
             try:
-                return first_that_works([functools.partial(plan, thing, grasp, tilts)
-                                         for grasp, tilts in _attempts(thing, found[:_PLANNED])],
-                                        'it cannot be taken')
+                return first_that_works(
+                    [functools.partial(plan, thing, grasp, tilts)
+                     for grasp, tilts in _attempts(thing, found[:GRASPS.planned])],
+                    'it cannot be taken')
             except UnreachableError as error:
                 cause = causes.NO_ROOM if isinstance(error, NoRoomError) else causes.UNREACHABLE
                 raise Refused(cause, str(error)) from error
@@ -530,8 +524,8 @@ def _as_name(label: str) -> str:
 
 
 def _alike(one: Grasp, other: Grasp) -> bool:
-    return (float(np.linalg.norm(one.at_m - other.at_m)) < _TRIED_M and
-            abs(math.remainder(one.yaw_rad - other.yaw_rad, math.pi)) < _TRIED_RAD)
+    return (float(np.linalg.norm(one.at_m - other.at_m)) < GRASPS.alike_m and
+            abs(math.remainder(one.yaw_rad - other.yaw_rad, math.pi)) < GRASPS.alike_rad)
 
 
 def make_skills(robot: RobotConfig, arm: Arm, camera: Camera, gate: Gate, kinematics: Kinematics,

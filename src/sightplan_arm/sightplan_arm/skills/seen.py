@@ -9,22 +9,8 @@ import numpy as np
 
 from sightplan.model import Form, InputError, Region
 from sightplan_arm.hardware import Vector
+from sightplan_arm.skills.seen_values import SEEN
 from sightplan_arm.skills.surface import CELL_M, RAISED_M, Mask, Surface
-
-UNCHANGED_M = 0.010
-"""Largest change of an unchanged cell's height; for low things it is smaller still."""
-_STILL = 0.4  # part of a thing's cells; if more have not changed it is still there
-_HIGH = 0.5  # lower parts, as a fraction of its height, may be what it stands on
-_SAME = 0.7  # a thing of which this fraction has not moved did not move at all
-_FLAT_M = 0.010  # lower things may be hard to distinguish from the table in part
-_AROUND_CELLS = 3  # width of the ring around a thing that shows what it stood on
-# Ratio of height to width from which a thing stands upright: cans and bottles, no balls.
-_UPRIGHT = 1.3
-_TOP = 0.85  # fraction of a thing's height above which is its top
-_TOUCHES_M = 0.014  # smaller than the distance between things
-_STRAYED_M = 0.10  # distance by which a failed grasp may have pushed a thing
-_STRAYED_RGB = 60.0
-_LEAST_PART = 0.05  # smaller fractions of a box's content are noise
 
 
 class NothingThereError(Exception):
@@ -52,7 +38,7 @@ class Thing:
 
 def base_m(surface: Surface, cells: Mask) -> float:
     """Height of the surface under a thing, from the cells around it; 0 for the table."""
-    side = 2 * _AROUND_CELLS + 1
+    side = 2 * SEEN.around_cells + 1
     ring = (cv2.dilate(cells.astype(np.uint8), np.ones((side, side), np.uint8)) > 0) & ~cells
     around = surface.top_m[ring & np.isfinite(surface.top_m)]
     base = float(np.percentile(around, 30)) if len(around) else 0.0
@@ -85,9 +71,9 @@ def axis_m(surface: Surface, cells: Mask) -> Vector | None:
     places = surface.low_m + CELL_M * (np.column_stack([columns, rows]) + 0.5)
     wide = min(cv2.minAreaRect(places.astype(np.float32))[1]) + CELL_M
     base, top = base_m(surface, cells), top_m(surface, cells)
-    if top - base <= _UPRIGHT * wide:
+    if top - base <= SEEN.upright * wide:
         return None
-    return np.asarray(places[heights > base + _TOP * (top - base)].mean(axis=0))
+    return np.asarray(places[heights > base + SEEN.top * (top - base)].mean(axis=0))
 
 
 def top_footprint(thing: Thing) -> Vector:
@@ -96,7 +82,7 @@ def top_footprint(thing: Thing) -> Vector:
     if axis_m(thing.surface, thing.cells) is None:
         return places
     return np.asarray(places[
-        np.nan_to_num(heights) > _part_m(thing.surface, thing.cells, _TOP)])
+        np.nan_to_num(heights) > _part_m(thing.surface, thing.cells, SEEN.top)])
 
 
 def footprint(thing: Thing) -> tuple[Vector, Vector]:
@@ -156,11 +142,11 @@ def _with_touching_pieces(surface: Surface, pixels: Mask) -> Mask:
     """
     shown = pixels & (surface.cells >= 0)
     heights = surface.points_m[:, :, 2][shown]
-    if not len(heights) or float(np.percentile(heights, 90)) > _FLAT_M:
+    if not len(heights) or float(np.percentile(heights, 90)) > SEEN.flat_m:
         return pixels
     cells = np.zeros(surface.top_m.size, np.uint8)
     cells[surface.cells[shown]] = 1
-    side = 2 * round(_TOUCHES_M / CELL_M) + 1
+    side = 2 * round(SEEN.touches_m / CELL_M) + 1
     around = cv2.dilate(cells.reshape(surface.top_m.shape), cv2.getStructuringElement(
         cv2.MORPH_ELLIPSE, (side, side))) > 0
     for label in np.unique(surface.labels[around]):
@@ -199,7 +185,7 @@ def label_in(surface: Surface, inside: Mask) -> int:
     labels, shown = np.unique(labels[labels > 0], return_counts=True)
     found = [(count / (shown.sum() + (surface.pixels_of(label) & ~inside).sum()), label)
              for label, count in zip(labels.tolist(), shown.tolist(), strict=True)
-             if count >= _LEAST_PART * shown.sum()]
+             if count >= SEEN.least_part * shown.sum()]
     return int(max(found)[1]) if found else 0
 
 
@@ -222,7 +208,7 @@ def find_again(surface: Surface, thing: Thing, near_m: Vector | None = None) -> 
     Raises:
         NothingThereError: nothing like it is there.
     """
-    if near_m is None and float(_unchanged(surface, thing).mean()) > _SAME:
+    if near_m is None and float(_unchanged(surface, thing).mean()) > SEEN.same:
         shown = np.zeros(surface.shape, bool)
         inside = surface.cells >= 0
         shown[inside] = thing.cells.ravel()[surface.cells[inside]]
@@ -237,8 +223,8 @@ def find_again(surface: Surface, thing: Thing, near_m: Vector | None = None) -> 
         one = _thing(surface, pixels)
         away = float(np.linalg.norm(one.centre_m - middle))
         unlike = float(np.linalg.norm(one.rgb - thing.rgb))
-        if away < _STRAYED_M and unlike < _STRAYED_RGB:
-            cost = away / _STRAYED_M + unlike / _STRAYED_RGB
+        if away < SEEN.strayed_m and unlike < SEEN.strayed_rgb:
+            cost = away / SEEN.strayed_m + unlike / SEEN.strayed_rgb
             if best is None or cost < best[0]:
                 best = (cost, one)
     if best is None:
@@ -254,8 +240,8 @@ def is_gone(surface: Surface, thing: Thing) -> bool:
     """
     with np.errstate(invalid='ignore'):
         upper = thing.cells & (
-            thing.surface.top_m > _part_m(thing.surface, thing.cells, _HIGH))
-    return bool(_unchanged(surface, replace(thing, cells=upper)).mean() < _STILL)
+            thing.surface.top_m > _part_m(thing.surface, thing.cells, SEEN.high))
+    return bool(_unchanged(surface, replace(thing, cells=upper)).mean() < SEEN.still)
 
 
 def _unchanged(surface: Surface, thing: Thing) -> Mask:
@@ -266,4 +252,4 @@ def _unchanged(surface: Surface, thing: Thing) -> Mask:
         return np.zeros(1, bool)
     before, now = before[known], now[known]
     with np.errstate(invalid='ignore'):
-        return np.asarray(np.abs(now - before) < np.clip(0.4 * before, 0.003, UNCHANGED_M))
+        return np.asarray(np.abs(now - before) < np.clip(0.4 * before, 0.003, SEEN.unchanged_m))

@@ -21,6 +21,7 @@ from sightplan_arm.camera_files import checked_camera
 from sightplan_arm.geometry import make_pose, rotation_from_vector
 from sightplan_arm.hardware import Rgbd, Vector
 from sightplan_arm.skills.clearance import Box
+from sightplan_arm.skills.seen_values import SURFACE
 
 Mask = NDArray[np.bool_]
 Heights = NDArray[np.float32]
@@ -29,15 +30,6 @@ CELL_M = 0.003
 """Side of a cell of a height map."""
 RAISED_M = 0.005
 """Height from which points stand on the table [m]."""
-TILE_M = 0.03
-"""Side of the boxes that represent the things on the table [m]."""
-_NEAR_TABLE_M = 0.03  # the table's points are within this before the correction
-_ON_PLANE_M = 0.004  # and within this after it
-_LEAST_TABLE_PX = 1000
-_GAP_M = 0.006  # cells nearer than this, seen from above, are connected
-_LEAST_CELLS = 8  # smallest number of cells of a piece
-_UPPERMOST_M = 0.01  # points lower than this in their cell are below something
-_REACH_PX = 14  # distance beside a thing at which a point still means it
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,15 +74,15 @@ class Surface:
     def label_at(self, column: int, row: int) -> int:
         """Number of the piece at a pixel, or next to it; 0 if there is none."""
         height, width = self.shape
-        y0, x0 = max(0, row - _REACH_PX), max(0, column - _REACH_PX)
-        around = np.s_[y0:max(0, min(height, row + _REACH_PX + 1)),
-                       x0:max(0, min(width, column + _REACH_PX + 1))]
+        y0, x0 = max(0, row - SURFACE.reach_px), max(0, column - SURFACE.reach_px)
+        around = np.s_[y0:max(0, min(height, row + SURFACE.reach_px + 1)),
+                       x0:max(0, min(width, column + SURFACE.reach_px + 1))]
         ys, xs = np.nonzero(self.raised[around])
         if not len(ys):
             return 0
         away = np.hypot(ys + y0 - row, xs + x0 - column)
         nearest = int(np.argmin(away))
-        if away[nearest] > _REACH_PX:
+        if away[nearest] > SURFACE.reach_px:
             return 0
         return int(self.labels.ravel()[self.cells[ys[nearest] + y0, xs[nearest] + x0]])
 
@@ -106,7 +98,7 @@ class Surface:
         wanted = pixels & self.raised
         index, heights = self.cells[wanted], self.points_m[:, :, 2][wanted]
         cells = np.zeros(self.top_m.size, np.uint8)
-        cells[index[heights > self.top_m.ravel()[index] - _UPPERMOST_M]] = 1
+        cells[index[heights > self.top_m.ravel()[index] - SURFACE.uppermost_m]] = 1
         filled = cv2.morphologyEx(cells.reshape(self.top_m.shape), cv2.MORPH_CLOSE,
                                   np.ones((3, 3), np.uint8))
         return np.asarray(filled > 0)
@@ -126,7 +118,7 @@ class Surface:
             return None
         return np.asarray((self.eye_m - ray * self.eye_m[2] / ray[2])[:2])
 
-    def boxes(self, without: Mask | None = None, tile_m: float = TILE_M) -> list[Box]:
+    def boxes(self, without: Mask | None = None, tile_m: float = SURFACE.tile_m) -> list[Box]:
         """Upright boxes around everything on the table: one a tile, as high as the highest cell.
 
         Args:
@@ -238,13 +230,15 @@ def _level(points: NDArray[np.float32], eye_m: Vector, half_m: tuple[float, floa
     """
     flat = points.reshape(-1, 3)
     with np.errstate(invalid='ignore'):
-        near = (np.abs(flat[:, 2]) < _NEAR_TABLE_M) & (np.abs(flat[:, :2]) < half_m).all(axis=1)
+        near = ((np.abs(flat[:, 2]) < SURFACE.near_table_m)
+                & (np.abs(flat[:, :2]) < half_m).all(axis=1))
     table = flat[near][::3].astype(np.float64)
     plane = np.zeros(3)
-    for reach in (_NEAR_TABLE_M, 2.5 * _ON_PLANE_M, _ON_PLANE_M, _ON_PLANE_M):
+    for reach in (SURFACE.near_table_m, 2.5 * SURFACE.on_plane_m, SURFACE.on_plane_m,
+                  SURFACE.on_plane_m):
         off = table[:, 2] - plane[0] - table[:, :2] @ plane[1:]
         kept = table[np.abs(off) < reach]
-        if 3 * len(kept) < _LEAST_TABLE_PX:
+        if 3 * len(kept) < SURFACE.least_table_px:
             raise InputError('hardly anything of the table is seen where it should be: check '
                              'camera.pose, table.pose and camera.depth_scale_m in the file of '
                              'the robot')
@@ -271,10 +265,10 @@ def _filled(top: Heights) -> Heights:
 def _pieces(top: Heights) -> NDArray[np.int32]:
     """Number of the connected piece at each raised cell, from 1, the others 0."""
     raised = (np.nan_to_num(top) > RAISED_M).astype(np.uint8)
-    side = 2 * round(_GAP_M / 2 / CELL_M) + 1
+    side = 2 * round(SURFACE.gap_m / 2 / CELL_M) + 1
     joined = cv2.morphologyEx(raised, cv2.MORPH_CLOSE, cv2.getStructuringElement(
         cv2.MORPH_ELLIPSE, (side, side)))
     _, labels, stats, _ = cv2.connectedComponentsWithStats(joined, connectivity=8)
-    small = np.nonzero(stats[:, cv2.CC_STAT_AREA] < _LEAST_CELLS)[0]
+    small = np.nonzero(stats[:, cv2.CC_STAT_AREA] < SURFACE.least_cells)[0]
     labels[np.isin(labels, small)] = 0
     return np.where(raised > 0, labels, 0).astype(np.int32)

@@ -48,6 +48,7 @@ from sightplan_arm.skills.drawers import (
     see_drawer,
 )
 from sightplan_arm.skills.grasp_paths import Moves
+from sightplan_arm.skills.grasp_values import HOLDING, MEANT
 from sightplan_arm.skills.grasps import Grasp
 from sightplan_arm.skills.motions import Motion, NoRoomError, first_that_works
 from sightplan_arm.skills.placement_values import LIMITS
@@ -84,27 +85,6 @@ if TYPE_CHECKING:
 GRASP, PLACE, OPEN, CLOSE = 'grasp', 'place', 'open', 'close'
 
 _MET_SOMETHING = 'it came upon something on the way down'
-_SOMETHING_M = 0.0012  # fingers that are this far apart hold something
-_LEAST_PX = 40  # smallest number of pixels of a thing in or on another
-_BEYOND = 0.25  # a piece of which more is outside of a box is more than what is meant
-_ABOVE_M = 0.006  # things higher than their surroundings in a box by this stand on them
-_BARE = 0.1  # part of a box that shows the table, from which on it shows a thing on the table
-# Fractions of its way to which a drawer is pulled out if there is no room for all of it.
-_PULLED = (0.85, 0.76)
-_CHANGED_M, _CHANGED_RGB = 0.004, 40.0
-_CHANGED_CELLS, _CHANGED_PX = 6, 25
-
-
-_OPEN_FRACTION = 0.68
-"""A drawer is pulled out by this fraction of its cabinet's depth."""
-_LAG_M = 0.003
-"""A hand that stays behind by this much is stopped by something [m]."""
-_THIN_M, _THIN_FORCE = 0.022, 0.4
-"""What is no wider than this between the fingers [m], such as the wall of a cup, is held with this
-fraction of the force."""
-_TOUCH_M = 0.0015
-"""A hand that stays this much above where it goes down to, or whose fingers are pressed apart by
-it, has put the thing on something [m]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,12 +241,12 @@ class TabletopSkills(PointingSkills):
         if self._gate.status().dry_run:
             self._follow(moves.lift, watch)
             return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
-        if opening < _SOMETHING_M:
+        if opening < HOLDING.something_m:
             return self._missed(moves, watch)
         self._carried = carried(thing, around, opening)
         for motion in moves.lift:
             self._follow((motion,), watch)
-            if self._opening() < _SOMETHING_M:
+            if self._opening() < HOLDING.something_m:
                 return self._lost('it slipped out of the fingers on the way up', watch)
         if not self.settings.verify:
             return causes.DONE, ''
@@ -276,7 +256,8 @@ class TabletopSkills(PointingSkills):
             f'the fingers closed to {1e3 * opening:.0f} mm, but the thing was not lifted', watch)
 
     def _force_n(self, grasp: Grasp) -> float:
-        return super()._force_n(grasp) * (_THIN_FORCE if grasp.width_m <= _THIN_M else 1.0)
+        thin = grasp.width_m <= HOLDING.thin_m
+        return super()._force_n(grasp) * (HOLDING.thin_force if thin else 1.0)
 
     def _lost(self, message: str, watch: Stopwatch) -> tuple[str, str]:
         self._taken = self._carried = None
@@ -359,7 +340,7 @@ class TabletopSkills(PointingSkills):
 
     def _is_empty(self) -> bool:
         """Whether the fingers hold nothing."""
-        return not self._gate.status().dry_run and self._opening() < _SOMETHING_M
+        return not self._gate.status().dry_run and self._opening() < HOLDING.something_m
 
     def _put_down(self, before: Surface, held: Carried, moves: PlaceMoves, meant: Mask | None,
                   brought: str, watch: Stopwatch) -> tuple[str, str]:
@@ -399,8 +380,8 @@ class TabletopSkills(PointingSkills):
         for motion in pieces:
             free = self._follow((motion,), watch)
             above = self._above(motion.trajectory.positions[-1])
-            if not free or (not dry and (above - usual > _TOUCH_M or
-                                         self._opening() - opening > _TOUCH_M)):
+            if not free or (not dry and (above - usual > HOLDING.touch_m or
+                                         self._opening() - opening > HOLDING.touch_m)):
                 return True
         return False
 
@@ -441,7 +422,7 @@ class TabletopSkills(PointingSkills):
             if self._gate.status().dry_run:
                 self._follow((*moves.slide, *moves.leaves[-1]), watch)
                 return causes.DRY_RUN, 'dry run: the motions were planned, none was sent'
-            done, taken = 0, opening >= _SOMETHING_M
+            done, taken = 0, opening >= HOLDING.something_m
             if taken or not moves.opening_m:
                 done = self._move(drawer, moves.slide, taken, watch)
             with watch.phase('release'):
@@ -458,7 +439,7 @@ class TabletopSkills(PointingSkills):
                     opens: bool) -> tuple[float, SlideMoves]:
         """Distance by which a drawer is moved, and the motions; shorter without enough room."""
         whole: UnreachableError | None = None
-        for part in (1.0, *(_PULLED if opens else ())):
+        for part in (1.0, *(HOLDING.pulled if opens else ())):
             try:
                 return part * way_m, self._slides.plan(drawer, part * way_m)
             except NoRoomError as error:
@@ -486,7 +467,7 @@ class TabletopSkills(PointingSkills):
             if drawer.opened_m <= s.closed_m and drawer.depth_m > 0:
                 raise Refused(causes.ALREADY_THERE, ALREADY_CLOSED)
             return -drawer.opened_m - s.press_m
-        wanted = _OPEN_FRACTION * drawer.depth_m if drawer.depth_m > 0 else s.open_m
+        wanted = HOLDING.open_fraction * drawer.depth_m if drawer.depth_m > 0 else s.open_m
         left = wanted - drawer.opened_m
         if left < (1.0 - s.moved) * wanted:
             raise Refused(causes.ALREADY_THERE, ALREADY_OPEN)
@@ -514,7 +495,7 @@ class TabletopSkills(PointingSkills):
             goal = self._paths.pose(motion.trajectory.positions[-1])
             here = self._paths.pose(self._arm_state().positions)
             lag = abs(float((goal[:2, 3] - here[:2, 3]) @ drawer.out))
-            if lag > _LAG_M or (taken and self._opening() < _SOMETHING_M):
+            if lag > HOLDING.lag_m or (taken and self._opening() < HOLDING.something_m):
                 return number
         return len(slide)
 
@@ -569,23 +550,23 @@ def _thing_in_box(surface: Surface, where: Region | Mask) -> Region | Mask:
         return where
     inside = _inside(surface, where)
     raised = inside & surface.raised
-    if not raised.any() or raised.sum() < (1.0 - _BARE) * inside.sum():
+    if not raised.any() or raised.sum() < (1.0 - MEANT.bare) * inside.sum():
         return where
     label = label_in(surface, inside)
     if not label:
         return where
     piece = surface.pixels_of(label)
-    if (piece & ~inside).sum() < _BEYOND * (piece & inside).sum():
+    if (piece & ~inside).sum() < MEANT.beyond * (piece & inside).sum():
         return where
     heights = surface.points_m[:, :, 2]
     base = float(np.percentile(heights[raised], 12))
     with np.errstate(invalid='ignore'):
-        higher = raised & (heights > base + _ABOVE_M)
+        higher = raised & (heights > base + MEANT.above_m)
     count, parts, stats, _ = cv2.connectedComponentsWithStats(higher.astype(np.uint8))
     if count < 2:
         return where
     best = 1 + int(np.argmax(stats[1:, cv2.CC_STAT_AREA]))
-    return np.asarray(parts == best) if stats[best, cv2.CC_STAT_AREA] >= _LEAST_PX else where
+    return np.asarray(parts == best) if stats[best, cv2.CC_STAT_AREA] >= MEANT.least_px else where
 
 
 def _pointed(surface: Surface, where: Region | Mask) -> tuple[Vector | None, Mask | None]:
@@ -636,7 +617,7 @@ def _is_there(before: Surface, now: Surface, spot: Spot, held: Carried,
         size = float(np.ptp(held.outline(), axis=0).max())
         near = np.linalg.norm(now.points_m[:, :, :2] - spot.rest_m.astype(np.float32),
                               axis=2) < max(0.03, 0.6 * size) + spot.fall_m
-        higher = now.top_m - before.top_m > _CHANGED_M
+        higher = now.top_m - before.top_m > MEANT.changed_m
     near &= now.cells >= 0
     if meant is not None:
         near[near] = meant.ravel()[now.cells[near]]
@@ -644,8 +625,8 @@ def _is_there(before: Surface, now: Surface, spot: Spot, held: Carried,
     cells[now.cells[near]] = True
     risen = int((higher.ravel() & cells).sum())
     changed = np.linalg.norm(now.rgb.astype(np.float32) - before.rgb.astype(np.float32), axis=2)
-    other = int((near & (changed > _CHANGED_RGB)).sum())
-    return risen >= _CHANGED_CELLS or other >= _CHANGED_PX
+    other = int((near & (changed > MEANT.changed_rgb)).sum())
+    return risen >= MEANT.changed_cells or other >= MEANT.changed_px
 
 
 def make_skills(robot: RobotConfig, arm: Arm, camera: Camera, gate: Gate, kinematics: Kinematics,
