@@ -32,27 +32,77 @@ from sightplan_arm.plinths import (
 )
 from sightplan_arm.skills.surface import CELL_M, Mask, Surface, see_surface
 
-_BESIDE_M = 0.06  # distance around the board up to which pieces are searched for
-_TOP_M = 0.004  # the upper side of a plinth is seen within this
-_LEAST_TOP_PX = 40
-_WIDTH_OFF_M = 0.010  # largest error of a plinth's width
-_GEOM_M = 0.004  # height above a plinth from which points belong to the geom
-_LEAST_GEOM_PX = 12
-_FAR_M = 0.012  # a height that is off by more is off by this
-_HEIGHT_UNIT_M, _HUE_UNIT = 0.001, 0.08  # errors that count as one
-_SHIFTS_M = (-0.003, 0.0, 0.003)
+
+@dataclass(frozen=True, slots=True)
+class BoardLimits:
+    """Sizes and errors by which pieces are found and named, and a moved board is noticed.
+
+    The values were chosen by hand, but where a field gives what was measured.
+    """
+
+    beside_m: float = 0.06
+    """Distance around the board up to which pieces are searched for."""
+
+    top_m: float = 0.004
+    """The upper side of a plinth is seen within this."""
+
+    least_top_px: int = 40
+    """Smallest number of pixels of a plinth's upper side."""
+
+    width_off_m: float = 0.010
+    """Largest error of a plinth's width."""
+
+    geom_m: float = 0.004
+    """Height above a plinth from which points belong to the geom."""
+
+    least_geom_px: int = 12
+    """Smallest number of a geom's pixels."""
+
+    far_m: float = 0.012
+    """A height that is off by more is off by this."""
+
+    height_unit_m: float = 0.001
+    """Error of a height that counts as one, ..."""
+
+    hue_unit: float = 0.08
+    """... and error of a hue that does."""
+
+    shifts_m: tuple[float, ...] = (-0.003, 0.0, 0.003)
+    """Shifts of a shape on its plinth that are tried."""
+
+    other_height_m: float = 0.0006
+    """A piece is not named where another shape fits better by more: at most 0.43 mm in right
+    pictures (910 pieces)."""
+
+    far_height_m: float = 0.0032
+    """A piece is not named where its own shape is off by more: at most 2.7 mm in right pictures
+    (2,518 pieces)."""
+
+    far_hue: float = 0.04
+    """A piece is not named where its hue is off by more: at most 0.006 in right pictures (2,518
+    pieces)."""
+
+    open_hue: float = 0.03
+    """A piece is not named where another paint's hue is off by less than this more: at least 0.065
+    in right pictures (2,518 pieces)."""
+
+    aside_m: float = 0.020
+    """The board counts as moved if all pieces are off their cells by more than this, ..."""
+
+    alike_m: float = 0.010
+    """... and by the same offset within this; ..."""
+
+    turned_rad: float = math.radians(4.0)
+    """... or if they are turned about their middle by more than this."""
+
+    least_paint: float = 0.35
+    """Least saturation of a geom; a right picture has 0.57, in a light that is not white."""
+
+
+LIMITS = BoardLimits()
+"""The values that are used."""
+
 _HUES = {piece.colour: piece.hue for piece in (PlinthPiece('', 'cube', paint) for paint in PAINTS)}
-_OTHER_HEIGHT_M, _FAR_HEIGHT_M = 0.0006, 0.0032
-"""A piece is not named where another shape fits better by more than the first, or its own is off
-by more than the second: at most 0.43 and 2.7 mm in right pictures (910 and 2,518 pieces)."""
-_FAR_HUE, _OPEN_HUE = 0.04, 0.03
-"""Nor where its hue is off by more than the first, or another paint's by less than the second
-more: at most 0.006 and at least 0.065 in right pictures (2,518 pieces)."""
-_ASIDE_M, _ALIKE_M, _TURNED_RAD = 0.020, 0.010, math.radians(4.0)
-"""The board counts as moved if all pieces are off their cells by more than the first, and by the
-same offset within the second, or turned about their middle by more than the third."""
-_LEAST_PAINT = 0.35
-"""Least saturation of a geom; a right picture has 0.57, in a light that is not white."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +167,7 @@ def see_board(rgbd: Rgbd, robot: RobotConfig, pieces: Sequence[PlinthPiece],
         InputError: see ``see_surface``.
     """
     spacing = robot.table.spacing_m
-    half = size * spacing / 2 + _BESIDE_M
+    half = size * spacing / 2 + LIMITS.beside_m
     surface = see_surface(rgbd, robot.camera.pose, (half, half))
     plinths, warnings = [], []
     for label in np.unique(surface.labels[surface.labels > 0]).tolist():
@@ -164,14 +214,15 @@ def _aside(places_m: Vector, centres_m: Vector) -> str:
     shift = np.median(off, axis=0)
     remedy = ('check camera.pose and table.pose (sightplan arm calibrate), and where the board '
               'lies')
-    if np.hypot(*shift) > _ASIDE_M and np.hypot(*(off - shift).T).max() < _ALIKE_M:
+    if np.hypot(*shift) > LIMITS.aside_m and np.hypot(*(off - shift).T).max() < LIMITS.alike_m:
         return (f'all pieces are seen {1e3 * np.hypot(*shift):.0f} mm aside of the middles of '
                 f'their cells (x {1e3 * shift[0]:.0f}, y {1e3 * shift[1]:.0f} mm): {remedy}')
     around, away = centres_m - centres_m.mean(axis=0), off - off.mean(axis=0)
     spread = float((around**2).sum())
     turn = float((around[:, 0] * away[:, 1] - around[:, 1] * away[:, 0]).sum()) / max(spread, 1e-9)
     rest = away - turn * np.column_stack([-around[:, 1], around[:, 0]])
-    if len(places_m) > 3 and abs(turn) > _TURNED_RAD and np.hypot(*rest.T).max() < _ALIKE_M:
+    if (len(places_m) > 3 and abs(turn) > LIMITS.turned_rad
+            and np.hypot(*rest.T).max() < LIMITS.alike_m):
         return f'all pieces are seen turned by {math.degrees(turn):.1f} degrees: {remedy}'
     return ''
 
@@ -179,24 +230,26 @@ def _aside(places_m: Vector, centres_m: Vector) -> str:
 def _plinth(surface: Surface, pixels: Mask) -> _Plinth | None:
     """The plinth that the pixels (H, W) show a part of; None if they show something else."""
     points = surface.points_m[pixels].astype(np.float64)
-    top = points[np.abs(points[:, 2] - HEIGHT_M) < _TOP_M]
-    if len(top) < _LEAST_TOP_PX or float(points[:, 2].max()) > HEIGHT_M + GEOM_M + _TOP_M:
+    top = points[np.abs(points[:, 2] - HEIGHT_M) < LIMITS.top_m]
+    if (len(top) < LIMITS.least_top_px
+            or float(points[:, 2].max()) > HEIGHT_M + GEOM_M + LIMITS.top_m):
         return None
     low, high = np.percentile(top[:, :2], (1.0, 99.0), axis=0)
-    if abs(high[0] - low[0] - WIDTH_M) > _WIDTH_OFF_M or (
-            high[1] - low[1] > WIDTH_M + _WIDTH_OFF_M):
+    if abs(high[0] - low[0] - WIDTH_M) > LIMITS.width_off_m or (
+            high[1] - low[1] > WIDTH_M + LIMITS.width_off_m):
         return None
     # The geom may hide the far side, and nothing hides the near one.
     place = np.array([(low[0] + high[0]) / 2, low[1] + WIDTH_M / 2])
-    rows, columns = np.nonzero(np.nan_to_num(surface.top_m) > HEIGHT_M - _TOP_M)
+    rows, columns = np.nonzero(np.nan_to_num(surface.top_m) > HEIGHT_M - LIMITS.top_m)
     x, y = (surface.low_m + CELL_M * (np.column_stack([columns, rows]) + 0.5) - place).T
     near = np.hypot(x, y) < WIDTH_M / 2
     heights = surface.top_m[rows, columns][near].astype(np.float64)
-    low_ones = heights[heights < HEIGHT_M + _GEOM_M]  # the highest points of a cell: noise raises
+    low_ones = heights[heights < HEIGHT_M + LIMITS.geom_m]  # highest in a cell: noise raises
     heights -= float(np.median(low_ones)) - HEIGHT_M if len(low_ones) else 0.0
-    geom = points[:, 2] > HEIGHT_M + _GEOM_M
-    grey = np.median(surface.rgb[pixels][np.abs(points[:, 2] - HEIGHT_M) < _TOP_M], axis=0)
-    hue = _hue(surface.rgb[pixels][geom], grey) if int(geom.sum()) >= _LEAST_GEOM_PX else None
+    geom = points[:, 2] > HEIGHT_M + LIMITS.geom_m
+    grey = np.median(surface.rgb[pixels][np.abs(points[:, 2] - HEIGHT_M) < LIMITS.top_m], axis=0)
+    enough = int(geom.sum()) >= LIMITS.least_geom_px
+    hue = _hue(surface.rgb[pixels][geom], grey) if enough else None
     return _Plinth(place, heights, x[near], y[near], hue)
 
 
@@ -212,22 +265,24 @@ def _hue(rgb: NDArray[np.uint8], grey: Vector) -> float | None:
     hsv = cv2.cvtColor(np.ascontiguousarray(lit)[None], cv2.COLOR_RGB2HSV)[0].astype(np.float64)
     angles = np.radians(hsv[:, 0])
     x, y = (float((hsv[:, 1] * part).mean()) for part in (np.cos(angles), np.sin(angles)))
-    return None if math.hypot(x, y) < _LEAST_PAINT else math.atan2(y, x) / (2 * math.pi) % 1.0
+    if math.hypot(x, y) < LIMITS.least_paint:
+        return None
+    return math.atan2(y, x) / (2 * math.pi) % 1.0
 
 
 def _cost(piece: PlinthPiece, plinth: _Plinth) -> float:
     """Cost of assigning a plinth to a piece: squared errors of height and hue."""
     if plinth.hue is None:
-        return 2.0 * (_FAR_M / _HEIGHT_UNIT_M) ** 2
-    return ((_height_off_m(piece, plinth) / _HEIGHT_UNIT_M) ** 2
-            + (_turn(piece.hue, plinth.hue) / _HUE_UNIT) ** 2)
+        return 2.0 * (LIMITS.far_m / LIMITS.height_unit_m) ** 2
+    return ((_height_off_m(piece, plinth) / LIMITS.height_unit_m) ** 2
+            + (_turn(piece.hue, plinth.hue) / LIMITS.hue_unit) ** 2)
 
 
 def _height_off_m(piece: PlinthPiece, plinth: _Plinth) -> float:
     """Mean error of the heights that a piece would have."""
     return min(float(np.minimum(np.abs(
-        piece.height_m(plinth.x + dx, plinth.y + dy) - plinth.heights_m), _FAR_M).mean())
-        for dx, dy in itertools.product(_SHIFTS_M, repeat=2))
+        piece.height_m(plinth.x + dx, plinth.y + dy) - plinth.heights_m), LIMITS.far_m).mean())
+        for dx, dy in itertools.product(LIMITS.shifts_m, repeat=2))
 
 
 def _turn(one: float, other: float) -> float:
@@ -243,15 +298,15 @@ def _mismatch(piece: PlinthPiece, plinth: _Plinth) -> str:
     likely = sorted(turns, key=lambda colour: turns[colour])[:2]
     if likely[0] != piece.colour:
         return f'something {likely[0]} is seen'
-    if turns[likely[1]] - turns[likely[0]] < _OPEN_HUE:
+    if turns[likely[1]] - turns[likely[0]] < LIMITS.open_hue:
         return f'something is seen that may be {likely[0]} or {likely[1]}'
-    if turns[piece.colour] > _FAR_HUE:
+    if turns[piece.colour] > LIMITS.far_hue:
         return (f'something is seen whose colour is no {piece.colour} (check the light, and the '
                 "order of the picture's colours)")
     offs = {kind: _height_off_m(PlinthPiece('', kind, piece.colour), plinth) for kind in SHAPES}
     nearest = min(offs, key=lambda kind: offs[kind])
-    if offs[piece.kind] - offs[nearest] > _OTHER_HEIGHT_M:
+    if offs[piece.kind] - offs[nearest] > LIMITS.other_height_m:
         return f'a {nearest} is seen'
-    if offs[piece.kind] > _FAR_HEIGHT_M:
+    if offs[piece.kind] > LIMITS.far_height_m:
         return f'something is seen that does not look like a {piece.kind}'
     return ''

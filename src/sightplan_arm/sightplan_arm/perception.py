@@ -36,27 +36,79 @@ COLOURS = tuple(_HUE_DEG)
 _WORKSPACE_M = np.array([(-0.50, -0.12, -0.02), (0.50, 0.12, 0.45)])
 """Corners of the box, in the table's frame, in which cubes are searched for [m]."""
 
-_HUE_SHIFT_DEG = 10.0  # largest change of a hue by light
-_HUE_REACH_DEG = 35.0  # farther from its hue nothing is of a colour
-_MARGIN_PX = 16  # margin around the things that stand above the table
-_LEAST_FRACTION = 0.18  # fraction of a whole face that a patch must show to be a cube
-_LEAST_PIECE = 0.02  # fraction of a whole face that a patch must show to be a part of one
-_LEAST_FOREIGN = 0.08  # fraction of a whole face that something must show to cause a warning
-_LEAST_POINTS, _LEAST_EDGE = 60, 20
-_POINTS, _EDGES = 320, 160  # numbers of points and edge pixels used in the fit of a cube
-_STEPS = 12
-_LEAST_DEPTH = 0.3  # fraction of a picture in which depth must be known
-_LEAN_RAD = math.radians(6.0)  # more than imperfect calibration and noise explain
-_FINE_M = 0.0017  # noise of depth up to which that holds (a standard deviation of 2.5 mm)
+
+@dataclass(frozen=True, slots=True)
+class CubeLimits:
+    """Sizes and errors by which cubes are recognized, and doubted.
+
+    The values were chosen by hand, but where a field gives what was measured.
+    """
+
+    hue_shift_deg: float = 10.0
+    """Largest change of a hue by light."""
+
+    hue_reach_deg: float = 35.0
+    """Farther from its hue nothing is of a colour."""
+
+    margin_px: int = 16
+    """Margin around the things that stand above the table."""
+
+    least_fraction: float = 0.18
+    """Fraction of a whole face that a patch must show to be a cube, ..."""
+
+    least_piece: float = 0.02
+    """... to be a part of one, ..."""
+
+    least_foreign: float = 0.08
+    """... and that something must show to cause a warning."""
+
+    least_points: int = 60
+    """Smallest number of points of a cube, ..."""
+
+    least_edge: int = 20
+    """... and of pixels of its outline."""
+
+    points: int = 320
+    """Number of points, ..."""
+
+    edges: int = 160
+    """... and of edge pixels, used in the fit of a cube."""
+
+    steps: int = 12
+    """Number of steps of a fit."""
+
+    least_depth: float = 0.3
+    """Fraction of a picture in which depth must be known."""
+
+    lean_rad: float = math.radians(6.0)
+    """A greater lean is more than imperfect calibration and noise explain, ..."""
+
+    fine_m: float = 0.0017
+    """... up to this noise of the depth (a standard deviation of 2.5 mm)."""
+
+    edge_px: float = 3.0
+    """Largest error of a cube's outline."""
+
+    odd_m: float = 0.0015
+    """Error of faces, beyond the noise of depth, that causes a second fit."""
+
+    open_colour: float = 2.5
+    """A colour is doubtful if another assignment of colours costs less than this more: in 60 right
+    pictures at least 4 more."""
+
+    far_hue_deg: float = 15.0
+    """A colour is doubtful if its hue differs by more: at most 10.4 in 504 right cubes, 5.8 at the
+    usual strength of appearance."""
+
+    red_and_blue_deg: float = 240.0
+    """A hue is this less itself when red and blue are exchanged."""
+
+
+CUBES = CubeLimits()
+"""The values that are used."""
+
 _LEANS = [(lean, 0.0, 0.0) for lean in (-0.8, -0.5, 0.5, 0.8)] + [
     (0.0, lean, 0.0) for lean in (-0.8, -0.5, 0.5, 0.8)]  # where fits of tipped cubes start [rad]
-_EDGE_PX = 3.0  # largest error of a cube's outline
-_ODD_M = 0.0015  # error of faces, beyond the noise of depth, that causes a second fit
-_OPEN_COLOUR, _FAR_HUE_DEG = 2.5, 15.0
-"""A colour is doubtful if another assignment of colours costs less than ``_OPEN_COLOUR`` more (in
-60 right pictures at least 4 more), or if the hue differs by more than ``_FAR_HUE_DEG`` (at most
-10.4 in 504 right cubes, 5.8 at the usual strength of appearance)."""
-_RED_AND_BLUE_DEG = 240.0  # a hue is this less itself when red and blue are exchanged
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +232,7 @@ def see_table(rgbd: Rgbd, camera_pose_table: Vector, colours: Mapping[str, str],
                             f'the table at {_place(where)}') for where, count in foreign]
     known = float(np.mean(np.nan_to_num(rgbd.depth_m) > 0))
     askew = ''
-    if known < _LEAST_DEPTH:
+    if known < CUBES.least_depth:
         others.append(SceneWarning('no_depth', f'depth is known in {100 * known:.0f} % of the '
                                    'picture only: check the depth camera and its alignment'))
     else:
@@ -302,7 +354,7 @@ class _Patch:
     @property
     def lean_limit_rad(self) -> float:
         """Largest lean that counts as upright; coarse depth shows leans that do not exist."""
-        return _LEAN_RAD * max(1.0, self.noise_m / _FINE_M)
+        return CUBES.lean_rad * max(1.0, self.noise_m / CUBES.fine_m)
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,8 +399,8 @@ def _window(rgbd: Rgbd, pose: Vector, block_m: float) -> _Window | None:
     rows, columns = np.nonzero(raised.any(axis=1))[0], np.nonzero(raised.any(axis=0))[0]
     if not len(rows):
         return None
-    part = np.s_[max(rows[0] - _MARGIN_PX, 0):rows[-1] + _MARGIN_PX,
-                 max(columns[0] - _MARGIN_PX, 0):columns[-1] + _MARGIN_PX]
+    part = np.s_[max(rows[0] - CUBES.margin_px, 0):rows[-1] + CUBES.margin_px,
+                 max(columns[0] - CUBES.margin_px, 0):columns[-1] + CUBES.margin_px]
     border = np.zeros(depth.shape, np.uint8)
     border[[0, -1]] = 1
     border[:, [0, -1]] = 1
@@ -385,11 +437,12 @@ def _paint(hue: NDArray[np.float32], possible: NDArray[np.bool_],
                 order = np.argsort(away[:, index])
                 middle = order[np.searchsorted(np.cumsum(mine[order]), mine.sum() / 2)]
                 centres[index] = typical[index] + np.clip(
-                    _turn(middle + 0.5 - typical[index]), -_HUE_SHIFT_DEG, _HUE_SHIFT_DEG)
+                    _turn(middle + 0.5 - typical[index]), -CUBES.hue_shift_deg,
+                    CUBES.hue_shift_deg)
     labels = _by_hue(hue, possible, centres)
     for index in np.unique(labels[labels > 0]):
         solid = _opened((labels == index).astype(np.uint8), 9)
-        if np.count_nonzero(solid) < 0.5 * _LEAST_FRACTION * face_px:
+        if np.count_nonzero(solid) < 0.5 * CUBES.least_fraction * face_px:
             centres[index - 1] = np.nan  # no patch of it: it is another colour, badly lit
     return _by_hue(hue, possible, centres) if np.isnan(centres).any() else labels
 
@@ -398,7 +451,7 @@ def _by_hue(hue: NDArray[np.float32], possible: NDArray[np.bool_], centres_deg: 
     """(H, W): 1 + index of the colour with the nearest hue; 0 where none is near."""
     away = np.abs(_turn(np.arange(360)[:, None] + 0.5 - centres_deg))
     away[np.isnan(away)] = np.inf
-    table = np.where(away.min(axis=1) < _HUE_REACH_DEG, away.argmin(axis=1) + 1, 0)
+    table = np.where(away.min(axis=1) < CUBES.hue_reach_deg, away.argmin(axis=1) + 1, 0)
     labels = np.zeros(hue.shape, np.uint8)
     labels[possible] = table.astype(np.uint8)[hue[possible].astype(np.int64) % 360]
     return labels
@@ -429,7 +482,7 @@ def _pieces(window: _Window) -> list[Mask]:
         count, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=4)
         for i in range(1, count):
             size = stats[i, cv2.CC_STAT_AREA]
-            if size >= _LEAST_PIECE * window.face_px:
+            if size >= CUBES.least_piece * window.face_px:
                 piece = labels == i
                 if np.count_nonzero(piece & window.raised) >= 0.3 * size:
                     pieces.append(_filled(piece.astype(np.uint8)))
@@ -478,7 +531,7 @@ def _foreign(window: _Window, cubes: Sequence[_Fit]) -> list[tuple[Vector, int]]
     return [(np.median(window.points_m[labels == i], axis=0).astype(np.float64),
              int(stats[i, cv2.CC_STAT_AREA]))
             for i in range(1, count)
-            if stats[i, cv2.CC_STAT_AREA] >= _LEAST_FOREIGN * window.face_px]
+            if stats[i, cv2.CC_STAT_AREA] >= CUBES.least_foreign * window.face_px]
 
 
 # --- fitting ----------------------------------------------------------------------------------
@@ -507,7 +560,7 @@ def _find(rgbd: Rgbd, pose: Vector, block_m: float) -> tuple[list[_Fit], list[tu
     if window is None:
         return [], []
     pieces = _pieces(window)
-    large = [int(piece.sum()) >= _LEAST_FRACTION * window.face_px for piece in pieces]
+    large = [int(piece.sum()) >= CUBES.least_fraction * window.face_px for piece in pieces]
     fits = {i: _fit(patch, window.view, block_m)
             for i, patch in enumerate(_measure(pieces, window)) if large[i]}
     merged = _merge(pieces, fits, window, block_m)
@@ -554,7 +607,7 @@ def _colours_of(fits: Sequence[_Fit], wanted: Collection[str], exchanged: bool =
     Returns:
         The colours; for each cube another one that it may well have, '' if none; and the cost.
     """
-    hues = [_RED_AND_BLUE_DEG - fit.patch.hue_deg if exchanged else fit.patch.hue_deg
+    hues = [CUBES.red_and_blue_deg - fit.patch.hue_deg if exchanged else fit.patch.hue_deg
             for fit in fits]
     costs = [[(float(_turn(mine - hue)) / 12.0) ** 2 + (colour not in wanted) * 2.0
               for colour, hue in _HUE_DEG.items()] for mine in hues]
@@ -585,7 +638,7 @@ def _colours_of(fits: Sequence[_Fit], wanted: Collection[str], exchanged: bool =
     for i in range(len(fits)):
         cost, other = best_of({i: chosen[i]})
         off = abs(float(_turn(hues[i] - _HUE_DEG[COLOURS[chosen[i]]])))
-        open_ = cost - least < _OPEN_COLOUR or off > _FAR_HUE_DEG
+        open_ = cost - least < CUBES.open_colour or off > CUBES.far_hue_deg
         others.append(COLOURS[other[i]] if open_ and other else '')
     return [COLOURS[chosen[i]] for i in range(len(fits))], others, least
 
@@ -612,7 +665,7 @@ def _doubts(name: str, fit: _Fit) -> tuple[SceneWarning, ...]:
     if lean > fit.patch.lean_limit_rad:
         return (SceneWarning('tipped', f'{name} is tipped: it leans by {math.degrees(lean):.0f} '
                              'degrees', (name,)),)
-    if fit.edge_px > _EDGE_PX or fit.residual_m > 2 * _ODD_M + fit.patch.noise_m:
+    if fit.edge_px > CUBES.edge_px or fit.residual_m > 2 * CUBES.odd_m + fit.patch.noise_m:
         return (SceneWarning('not_a_cube', f'{name} does not look like a cube: its outline is '
                              f'{fit.edge_px:.1f} pixels off, its faces are '
                              f'{1e3 * fit.residual_m:.0f} mm off', (name,)),)
@@ -621,22 +674,22 @@ def _doubts(name: str, fit: _Fit) -> tuple[SceneWarning, ...]:
 
 def _fit(patch: _Patch, view: TableView, block_m: float) -> _Fit | None:
     """Fit an upright cube; one that leans clearly is fitted leaning. None: too little to see."""
-    if len(patch.points_m) < _LEAST_POINTS or len(patch.outline_px) < _LEAST_EDGE:
+    if len(patch.points_m) < CUBES.least_points or len(patch.outline_px) < CUBES.least_edge:
         return None
-    points, outline = spread(patch.points_m, _POINTS), spread(patch.outline_px, _EDGES)
+    points, outline = spread(patch.points_m, CUBES.points), spread(patch.outline_px, CUBES.edges)
     target = _Target(points, outline, view, block_m)
     cube = _first_guess(points, view, block_m)
-    for _ in range(_STEPS):
+    for _ in range(CUBES.steps):
         step = target.step(cube, upright=True)
         cube = cube.moved(step)
         if np.abs(step[:3]).max() < 5e-5 and abs(step[5]) < 5e-4:
             break
     leaning = cube.moved(target.step(cube, upright=False))
-    odd = target.residual_m(cube) > _ODD_M + patch.noise_m
-    if leaning.lean_rad() > _LEAN_RAD / 2 or target.edge_px(cube) > 1.5 or odd:
+    odd = target.residual_m(cube) > CUBES.odd_m + patch.noise_m
+    if leaning.lean_rad() > CUBES.lean_rad / 2 or target.edge_px(cube) > 1.5 or odd:
         starts = [cube.moved(np.array([0.0, 0.0, 0.0, *turn])) for turn in _LEANS] if odd else []
         for start in (leaning, *starts):
-            for _ in range(_STEPS):
+            for _ in range(CUBES.steps):
                 start = start.moved(target.step(start, upright=False))
             leans = start.lean_rad() > patch.lean_limit_rad
             if leans and target.cost_m(start) < target.cost_m(cube):
@@ -719,7 +772,7 @@ def _first_guess(points: Vector, view: TableView, block_m: float) -> _Solid:
     middle = np.median(points, axis=0)
     low, high = np.percentile(points[:, 2], (4, 96))
     sides = points[points[:, 2] < max(high - 0.2 * block_m, (low + high) / 2)]
-    if len(sides) < _LEAST_POINTS / 2:  # seen from above
+    if len(sides) < CUBES.least_points / 2:  # seen from above
         sides = points
     flat, eye = sides[:, :2] - middle[:2], view.eye_m[:2] - middle[:2]
     yaw = np.radians(np.arange(-45.0, 45.0, 7.5))[:, None]

@@ -1,8 +1,7 @@
 """Values by which ``drawers`` finds fronts and handles, and moves a drawer.
 
-Lengths are metres, angles radians. Unless a field says otherwise its value was tuned by hand on
-simulated cabinets (``sightplan bench pointing`` and the tabletop problems), until handles were
-found and drawers moved without touching what is beside them.
+Lengths are metres, angles radians. Unless a field says where its value comes from it was tuned by
+hand on simulated tables, as those of ``placement_values``.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class DrawerSight:
     """The cells of a cabinet's top are as high as each other to within this."""
 
     plate_m: float = 0.012
-    """Thickness of a front, as the simulated cabinets have it."""
+    """Thickness of a front."""
 
     gap_cells: int = 2
     """Number of missing cells from which a top ends."""

@@ -1,8 +1,7 @@
 """Values by which ``grasps``, ``pointing`` and ``tabletop`` choose grasps and judge what happened.
 
-Lengths are metres, angles radians. Unless a field says otherwise its value was tuned by hand on
-simulated tables (``sightplan bench pointing`` and the tabletop problems), until things were
-grasped, and failed grasps noticed.
+Lengths are metres, angles radians. Unless a field says where its value comes from it was tuned by
+hand on simulated tables, as those of ``placement_values``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Values by which ``surface`` makes a height map, and ``seen`` finds things in it again.
 
-Lengths are metres. Unless a field says otherwise its value was tuned by hand on simulated tables
-(``sightplan bench pointing`` and the tabletop problems), with a depth camera's noise.
+Lengths are metres. Unless a field says where its value comes from it was tuned by hand on
+simulated tables, as those of ``placement_values``.
 """
 
 from __future__ import annotations

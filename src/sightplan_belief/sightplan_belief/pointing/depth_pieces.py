@@ -24,35 +24,83 @@ Floats = NDArray[np.floating[Any]]
 Labels = NDArray[np.int32]
 """(H, W), index of the part of each pixel; -1 for none."""
 
-_LEAST_KNOWN = 0.2
-"""Smallest fraction of the picture with known depth."""
-_LEAST_TABLE = 0.1
-"""Smallest fraction of the known depth that must lie on the table."""
-_HOLE_PX = 7
-"""Width up to which holes get the depth beside them [px]."""
-_SAMPLES, _TRIALS, _REFINEMENTS = 3000, 300, 3
-_ON_PLANE_M = 0.005
-_LEAST_HEIGHT_M = 0.004
-"""Height below which things are taken for the table [m]."""
-_NOISE = 4.0
-"""Height below which a pixel counts as the table, in standard deviations of the table's depth."""
-_STRIP_PX, _LEAST_PART = 5, 0.01
-"""Width, and fraction of its pixels, below which a part of the table may be something else."""
-_BEYOND_M = 0.02
-"""Largest distance by which a thing may extend beyond the table's edge [m]."""
-_STEP = 0.02
-"""Relative difference in depth above which neighbouring pixels are not connected."""
-_LEAST_PX, _MOST = 2e-4, 0.5
-"""Least and greatest size of a piece, as a fraction of the picture."""
-_FLAT_M = 0.05
-"""Height below which heaps are not cut [m]."""
-_THIN_M = 0.02
-"""Radius of the disc that a part must contain to be a thing [m]."""
-_BESIDE_PX, _SMOOTH_PX = 3, 5
-_CREASE_DEG = 20.0
-_COLOUR = 18.0
-"""Difference of colours, as a distance in Lab with lightness at ``_LIGHTNESS``."""
-_LIGHTNESS = 0.6  # shading changes it
+
+@dataclass(frozen=True, slots=True)
+class PieceLimits:
+    """Sizes and differences by which the table, heaps and their parts are recognized.
+
+    The values were chosen by hand on rendered pictures.
+    """
+
+    least_known: float = 0.2
+    """Smallest fraction of the picture with known depth."""
+
+    least_table: float = 0.1
+    """Smallest fraction of the known depth that must lie on the table."""
+
+    hole_px: int = 7
+    """Width up to which holes get the depth beside them."""
+
+    samples: int = 3000
+    """Number of points among which the table's plane is searched for."""
+
+    trials: int = 300
+    """Number of planes through three of these points that are tried."""
+
+    refinements: int = 3
+    """Number of fits to the points on the best plane."""
+
+    on_plane_m: float = 0.005
+    """Distance from the table's plane within which points are on it."""
+
+    least_height_m: float = 0.004
+    """Height below which things are taken for the table."""
+
+    noise: float = 4.0
+    """Height below which a pixel counts as the table, in standard deviations of its depth."""
+
+    strip_px: int = 5
+    """Width below which a part of the table may be something else, ..."""
+
+    least_part: float = 0.01
+    """... and the fraction of the table's pixels below which it may."""
+
+    beyond_m: float = 0.02
+    """Largest distance by which a thing may extend beyond the table's edge."""
+
+    step: float = 0.02
+    """Relative difference in depth above which neighbouring pixels are not connected."""
+
+    least_piece: float = 2e-4
+    """Least size of a piece, as a fraction of the picture."""
+
+    most_piece: float = 0.5
+    """Greatest size of a piece, as a fraction of the picture."""
+
+    flat_m: float = 0.05
+    """Height below which heaps are not cut."""
+
+    thin_m: float = 0.02
+    """Radius of the disc that a part must contain to be a thing."""
+
+    beside_px: int = 3
+    """Distance of the points on both sides of a pixel that are compared for a crease."""
+
+    smooth_px: int = 5
+    """Width of the window over which points are averaged before normals are computed."""
+
+    crease_deg: float = 20.0
+    """Angle between two surfaces from which they meet in a crease."""
+
+    colour: float = 18.0
+    """Difference of colours, as a distance in Lab with its lightness at ``lightness``."""
+
+    lightness: float = 0.6
+    """Weight of the lightness, which shading changes, against the other two parts of a colour."""
+
+
+LIMITS = PieceLimits()
+"""The values that are used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +129,7 @@ def depth_labels(image: NDArray[np.uint8], depth_m: NDArray[np.float32],
     """
     depth: Floats = np.where(np.isfinite(depth_m) & (depth_m > 0), depth_m, 0).astype(np.float64)
     known = depth > 0
-    if known.sum() < max(_LEAST_KNOWN * known.size, 3):
+    if known.sum() < max(LIMITS.least_known * known.size, 3):
         return None
     depth = _without_holes(depth)
     known = depth > 0
@@ -92,11 +140,11 @@ def depth_labels(image: NDArray[np.uint8], depth_m: NDArray[np.float32],
     if plane is None:
         return None
     heights = plane.heights(points)
-    on_table = known & (np.abs(heights) < _ON_PLANE_M)
-    if on_table.sum() < max(_LEAST_TABLE * known.sum(), 3):
+    on_table = known & (np.abs(heights) < LIMITS.on_plane_m)
+    if on_table.sum() < max(LIMITS.least_table * known.sum(), 3):
         return None
     noise = 1.4826 * float(np.median(np.abs(heights[on_table])))
-    above = known & (heights > max(_LEAST_HEIGHT_M, _NOISE * noise)) & _over(
+    above = known & (heights > max(LIMITS.least_height_m, LIMITS.noise * noise)) & _over(
         points, _wide(on_table), plane.normal)
     return _numbered(_cut(image, points, depth, heights, above, camera))
 
@@ -108,7 +156,7 @@ def _without_holes(depth: Floats) -> Floats:
 
     known = depth > 0
     closed = cv2.morphologyEx(known.astype(np.uint8), cv2.MORPH_CLOSE,
-                              np.ones((_HOLE_PX, _HOLE_PX), np.uint8)) > 0
+                              np.ones((LIMITS.hole_px, LIMITS.hole_px), np.uint8)) > 0
     if np.array_equal(closed, known):
         return depth
     nearest = distance_transform_edt(~known, return_distances=False, return_indices=True)
@@ -128,8 +176,8 @@ def _points(depth: Floats, camera: Camera) -> Floats:
 def _table(points: Floats) -> _Plane | None:
     """The plane that most of (N, 3) points lie on; None if they are all on one line."""
     rng = np.random.default_rng(0)
-    sample = points[rng.permutation(len(points))[:_SAMPLES]]
-    corners = sample[rng.integers(len(sample), size=(_TRIALS, 3))]
+    sample = points[rng.permutation(len(points))[:LIMITS.samples]]
+    corners = sample[rng.integers(len(sample), size=(LIMITS.trials, 3))]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     lengths = np.linalg.norm(normals, axis=1)
     proper = lengths > 1e-9
@@ -137,10 +185,10 @@ def _table(points: Floats) -> _Plane | None:
         return None
     normals = normals[proper] / lengths[proper, None]
     offsets = -(normals * corners[proper, 0]).sum(axis=1)
-    near = (np.abs(sample @ normals.T + offsets) < _ON_PLANE_M).sum(axis=0)
+    near = (np.abs(sample @ normals.T + offsets) < LIMITS.on_plane_m).sum(axis=0)
     plane = _Plane(normals[near.argmax()], float(offsets[near.argmax()]))
-    for _ in range(_REFINEMENTS):
-        inliers = sample[np.abs(plane.heights(sample)) < _ON_PLANE_M]
+    for _ in range(LIMITS.refinements):
+        inliers = sample[np.abs(plane.heights(sample)) < LIMITS.on_plane_m]
         middle = inliers.mean(axis=0)
         normal = np.linalg.svd(inliers - middle, full_matrices=False)[2][-1]
         plane = _Plane(normal, float(-normal @ middle))
@@ -152,10 +200,10 @@ def _wide(on_table: Mask) -> Mask:
     import cv2
 
     opened = cv2.morphologyEx(on_table.astype(np.uint8), cv2.MORPH_OPEN,
-                              np.ones((_STRIP_PX, _STRIP_PX), np.uint8)) > 0
+                              np.ones((LIMITS.strip_px, LIMITS.strip_px), np.uint8)) > 0
     count, labels, stats, _ = cv2.connectedComponentsWithStats(opened.astype(np.uint8))
     areas = stats[1:, cv2.CC_STAT_AREA]
-    wide = np.flatnonzero(areas >= _LEAST_PART * on_table.sum()) + 1
+    wide = np.flatnonzero(areas >= LIMITS.least_part * on_table.sum()) + 1
     return np.isin(labels, wide) if count > 1 and len(wide) else on_table
 
 
@@ -172,7 +220,7 @@ def _over(points: Floats, on_table: Mask, normal: Floats) -> Mask:
     over = np.ones(on_table.shape, bool)
     for (x, y), (dx, dy) in zip(outline, edges, strict=True):
         side = turn * (dx * (flat[..., 1] - y) - dy * (flat[..., 0] - x))
-        over &= side >= -_BEYOND_M * np.hypot(dx, dy)
+        over &= side >= -LIMITS.beyond_m * np.hypot(dx, dy)
     return over
 
 
@@ -180,7 +228,7 @@ def _cut(image: NDArray[np.uint8], points: Floats, depth: Floats, heights: Float
          camera: Camera) -> list[Mask]:
     """Heaps, cut into things."""
     steps = _steps(depth)
-    least = _LEAST_PX * above.size
+    least = LIMITS.least_piece * above.size
     heaps = _parts(above, steps, least)
     parts = _parts(above & ~_borders(image, points), steps, least)
     labels = np.full(above.shape, -1, np.int32)
@@ -189,16 +237,16 @@ def _cut(image: NDArray[np.uint8], points: Floats, depth: Floats, heights: Float
     radius_m = depth / camera[0]  # of a pixel
     found = []
     for heap in heaps:
-        if np.count_nonzero(heap) > _MOST * heap.size:
+        if np.count_nonzero(heap) > LIMITS.most_piece * heap.size:
             continue
-        found += ([heap] if heights[heap].max() < _FLAT_M
+        found += ([heap] if heights[heap].max() < LIMITS.flat_m
                   else _things(heap, labels, radius_m))
     return found
 
 
 def _steps(depth: Floats) -> tuple[Mask, Mask]:
     """Depth steps between each pixel and its right, and its lower neighbour."""
-    most = _STEP * depth
+    most = LIMITS.step * depth
     return (np.abs(np.diff(depth, axis=1)) > most[:, 1:],
             np.abs(np.diff(depth, axis=0)) > most[1:])
 
@@ -228,19 +276,19 @@ def _borders(image: NDArray[np.uint8], points: Floats) -> Mask:
     """Possible borders of touching things: creases between different colours."""
     import cv2
 
-    smooth = cv2.blur(points, (_SMOOTH_PX, _SMOOTH_PX))
+    smooth = cv2.blur(points, (LIMITS.smooth_px, LIMITS.smooth_px))
     normals = np.cross(*(np.gradient(smooth, axis=axis) for axis in (1, 0)))
     normals = normals / (np.linalg.norm(normals, axis=-1, keepdims=True) + 1e-12)
     normals = -np.sign((normals * points).sum(axis=-1, keepdims=True)) * normals
     colours = np.asarray(cv2.cvtColor(cv2.medianBlur(image, 5).astype(np.float32) / 255,
-                                      cv2.COLOR_RGB2Lab)) * np.array([_LIGHTNESS, 1, 1])
+                                      cv2.COLOR_RGB2Lab)) * np.array([LIMITS.lightness, 1, 1])
     crease, change = (np.zeros(image.shape[:2], np.uint8) for _ in range(2))
     for axis in (0, 1):
         (a, b), middle = _beside(axis)
-        turn = (normals[a] * normals[b]).sum(axis=-1) < np.cos(np.radians(_CREASE_DEG))
+        turn = (normals[a] * normals[b]).sum(axis=-1) < np.cos(np.radians(LIMITS.crease_deg))
         inward = ((normals[a] - normals[b]) * (points[a] - points[b])).sum(axis=-1) < 0
         crease[middle] |= turn & inward
-        change[middle] |= np.linalg.norm(colours[a] - colours[b], axis=-1) > _COLOUR
+        change[middle] |= np.linalg.norm(colours[a] - colours[b], axis=-1) > LIMITS.colour
     wide = np.ones((3, 3), np.uint8)
     found: Mask = np.logical_and(cv2.dilate(crease, wide), cv2.dilate(change, wide))
     return found
@@ -249,8 +297,8 @@ def _borders(image: NDArray[np.uint8], points: Floats) -> Mask:
 def _beside(axis: int) -> tuple[tuple[tuple[slice, slice], tuple[slice, slice]],
                                 tuple[slice, slice]]:
     """The pixels on both sides of each pixel along an axis, and the pixels in between."""
-    ends = slice(None, -2 * _BESIDE_PX), slice(2 * _BESIDE_PX, None)
-    middle = slice(_BESIDE_PX, -_BESIDE_PX)
+    ends = slice(None, -2 * LIMITS.beside_px), slice(2 * LIMITS.beside_px, None)
+    middle = slice(LIMITS.beside_px, -LIMITS.beside_px)
     every = slice(None)
     if axis == 0:
         return ((ends[0], every), (ends[1], every)), (middle, every)
@@ -272,7 +320,7 @@ def _things(heap: Mask, labels: Labels, radius_m: Floats) -> list[Mask]:
     grown = np.where(inside, seeds[tuple(nearest)], -1)
     parts = [grown == label for label in np.unique(grown[inside])]
     sizes = [_radius(part, radius_m[window]) for part in parts]
-    while len(parts) > 1 and min(sizes) < _THIN_M:
+    while len(parts) > 1 and min(sizes) < LIMITS.thin_m:
         thin = int(np.argmin(sizes))
         part = parts.pop(thin)
         sizes.pop(thin)
