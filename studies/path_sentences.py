@@ -32,8 +32,8 @@ from sightplan_suites.paths.sentences import (
     name_words,
     read_sentence,
 )
-from sightplan_suites.paths.wish_scores import noisy_asker
 from sightplan_suites.paths.wishes import WishSettings, understand
+from wish_scores import noisy_asker
 
 DATA = Path(__file__).parent / 'data' / 'patheval' / 'people'
 RIGHT, WRONG, REFUSED = 'rightly understood', 'wrongly understood', 'refused'

@@ -34,6 +34,7 @@ from typing import Any
 
 import yaml
 
+from path_reading import read_path
 from sightplan.metrics import wilson
 from sightplan.metrics.intervals import fraction_of
 from sightplan.model import InputError
@@ -51,12 +52,11 @@ from sightplan_suites.paths.drawing import TopView
 from sightplan_suites.paths.drawing3d import PerspectiveView
 from sightplan_suites.paths.labels import ORDER, PATHEVAL, Vector, label_pair
 from sightplan_suites.paths.maps import ObstacleMap
-from sightplan_suites.paths.reading_back import read_path
 from sightplan_suites.paths.scenarios import ABSTRACT, SPELLED, Scenario, load_scenarios
-from sightplan_suites.paths.wish_scores import noisy_asker, score_wishes
 from sightplan_suites.paths.wishes import WishSettings
 from study_document import STUDIES, rewrite
 from study_results import Entry, commits_of, dates_of, origin_of, read_entries
+from wish_scores import noisy_asker, score_wishes
 
 DOCUMENT = 'patheval.md'
 HELD_OUT = STUDIES / 'data/patheval/held_out_sentences.yaml'

@@ -33,11 +33,6 @@ from sightplan_suites.paths.preference import (
     vector_from_text,
 )
 from sightplan_suites.paths.reasons import reason
-from sightplan_suites.paths.scenarios import Scenario
-from sightplan_suites.paths.wish_scores import (
-    noisy_asker,
-    score_wishes,
-)
 from sightplan_suites.paths.wishes import (
     LESS,
     MORE,
@@ -485,20 +480,3 @@ def test_pictures_that_cannot_be_compared_are_refused():
         compare_pictures(Looks(), pictures(1, 2), '')
     with pytest.raises(InputError, match='cannot compare pictures'):
         compare_pictures(Reader(SHORT, (YesNo,)), pictures(1, 2), 'Be bright.')
-
-
-# Scores.
-
-TASKS = (Scenario(1, 'quick', SHORT, 'Be quick.', ('Hurry.',)),
-         Scenario(2, 'safe', (1, 1, 0, 0, 0, -1, -1), 'Be safe.', ()))
-
-
-def test_scores_of_a_simulated_model():
-    right = score_wishes(noisy_asker(0.0, 0.0), TASKS)
-    assert (right.texts, right.vectors) == (3, 3) and set(right.signs.values()) == {3}
-    wrong = score_wishes(noisy_asker(1.0, 1.0), TASKS)
-    assert wrong.vectors == 0 and wrong.log_score < right.log_score
-    assert wrong.turned['path_length'] == 2, 'yes to what is false: more for less'
-    silent = score_wishes(noisy_asker(0.0, 0.0, unparsed=1.0), TASKS, paraphrases=False)
-    assert silent.texts == 2 and silent.log_score == pytest.approx(
-        (10 * math.log(0.5) + 4 * math.log(0.25)) / 14, abs=0.11)
