@@ -120,11 +120,6 @@ class Theory:
         """Whether a state breaks no hard constraint."""
         return all(isinstance(item, Clause) and not item.hard for item in self.broken(state))
 
-    def penalty(self, state: State) -> float:
-        """Sum of the penalties of the broken constraints [nats]; infinite if impossible."""
-        return sum(item.penalty if isinstance(item, Clause) else math.inf
-                   for item in self.broken(state))
-
     def without(self, atoms: set[Atom]) -> Theory:
         """The theory without some atoms, as far as it says the same about the others.
 

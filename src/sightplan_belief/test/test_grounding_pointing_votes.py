@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import json
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sightplan.model import InputError
 from sightplan_belief.pointing.choosing import (
     EXISTS,
     POINT,
@@ -455,30 +453,6 @@ def test_what_was_wrong_teaches_too():
 def test_an_impossible_truth_teaches_nothing():
     model = Reliability(PointerRates.default(), CheckerRates.default(), np.array([1.0, 0, 0]))
     assert believe(Answers(2, (Vote.at(1),)), model).learned(truth=ABSENT) is model
-
-
-def test_reliability_as_json():
-    learned = fit(session(0.5, 0.3, n=20))
-    again = Reliability.from_json(json.loads(json.dumps(learned.to_json())))
-    said = Answers(3, (Vote.at(0), Vote.at(2)), (Check(1, 0.3),))
-    assert believe(said, again).probabilities == pytest.approx(
-        believe(said, learned).probabilities)
-
-
-POINTER = {'hit': [0.5], 'repeat': [0.5], 'confusable': [0.5], 'silent': [0.1], 'weight': [1.0]}
-
-
-@pytest.mark.parametrize('broken', [
-    {}, {'places': [1, 1]}, {'places': [1, 1, 0]}, {'places': [1, 1, float('nan')]},
-    {'pointer': {}}, {'pointer': []}, {'checker': {'weight': [1]}},
-    {'pointer': {**POINTER, 'weight': [0.9]}},
-    {'pointer': {**POINTER, 'hit': [1.5]}}, {'pointer': {**POINTER, 'hit': [0.5, 0.6]}},
-    {'pointer': {**POINTER, 'hit': ['x']}}, {'alarm': {'false_alarm': [0.5]}},
-    {'existence': {}}])
-def test_broken_reliability_is_refused(broken):
-    data = known().to_json()
-    with pytest.raises(InputError, match='reliability'):
-        Reliability.from_json({**data, **broken} if broken else broken)
 
 
 def test_the_likeliest_piece_is_checked_where_votes_say_little():

@@ -27,8 +27,6 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model import InputError
-
 Floats = NDArray[np.float64]
 
 PUBLISHED = {
@@ -216,32 +214,6 @@ class Reliability:
         return {**{part: getattr(self, part).means() for part in _PARTS},
                 'places': {'piece': piece, 'missed': missed, 'absent': absent}}
 
-    def to_json(self) -> dict[str, Any]:
-        """The reliability as JSON data."""
-        return {**{part: {field.name: getattr(getattr(self, part), field.name).tolist()
-                          for field in dataclasses.fields(kind)} for part, kind in _PARTS.items()},
-                'places': self.places.tolist()}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read a reliability from JSON data.
-
-        Raises:
-            InputError: it is not what ``to_json`` gives.
-        """
-        try:
-            places = np.asarray(data['places'], dtype=np.float64)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f'reliability: places is not readable ({error!r}); it needs three '
-                             'numbers') from error
-        if places.shape != (3,) or not bool(np.all((places > 0) & np.isfinite(places))):
-            raise InputError('reliability: places needs three numbers above 0: of targets that '
-                             'were pieces, missed and absent')
-        return cls(places=places, **{
-            part: kind(*_columns(data, part, tuple(field.name for field
-                                                   in dataclasses.fields(kind))))
-            for part, kind in _PARTS.items()})
-
 
 _Rates = TypeVar('_Rates', PointerRates, CheckerRates, AlarmRates)
 _PARTS: Mapping[str, Any] = {'pointer': PointerRates, 'checker': CheckerRates,
@@ -265,18 +237,3 @@ def _likely(rates: _Rates, weight: Floats) -> _Rates:
     keep = weight > _LEAST_WEIGHT * weight.max()
     kept = {field.name: getattr(rates, field.name)[keep] for field in dataclasses.fields(rates)}
     return dataclasses.replace(rates, **{**kept, 'weight': weight[keep] / weight[keep].sum()})
-
-
-def _columns(data: Mapping[str, Any], part: str, names: tuple[str, ...]) -> list[Floats]:
-    try:
-        columns = [np.asarray(data[part][name], dtype=np.float64) for name in names]
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f'reliability: {part} is not readable ({error!r}); it needs a list of '
-                         f'numbers for each of {", ".join(names)}') from error
-    weight = columns[-1]
-    if weight.ndim != 1 or not len(weight) or any(c.shape != weight.shape for c in columns):
-        raise InputError(f'reliability: {part} needs lists of one length for {", ".join(names)}')
-    if not all(bool(np.all((c >= 0) & (c <= 1))) for c in columns) or abs(weight.sum() - 1) > 1e-6:
-        raise InputError(f'reliability: numbers of {part} must lie in [0, 1], and weights sum to '
-                         '1')
-    return columns

@@ -180,11 +180,6 @@ class Thing:
     parameters: tuple[tuple[str, float], ...] = ()
     friction: float = 0.7
 
-    @property
-    def mass_kg(self) -> float:
-        """Mass of the whole thing."""
-        return sum(part.mass_kg for part in self.parts)
-
     def indices(self, name: str) -> Iterator[int]:
         """Indices of the parts of this name, and of all that belong to them."""
         names = {name}

@@ -28,11 +28,11 @@ from sightplan.model.grounded_plan import GroundedStep, Primitive, UnitKind
 from sightplan.model.region import Form
 from sightplan.model.reply_text import after_thoughts, refuses
 from sightplan.model.sample import Sample
+from sightplan.queries.coordinates import Size
 from sightplan.runs.suite_parts import Unread
 from sightplan_suites.grounded_plan.coordinates import (
     Box,
     Coords,
-    Size,
     box_from_unit,
     box_region,
     box_to_unit,

@@ -12,11 +12,11 @@ from typing import Any
 
 from sightplan.model.grounded_plan import PlanBlock, PlanUnit, Primitive, UnitKind
 from sightplan.model.region import Region
+from sightplan.queries.coordinates import Size
 from sightplan.runs.dataset import Unusable
 from sightplan_suites.grounded_plan.coordinates import (
     Box,
     Coords,
-    Size,
     box_region,
     box_to_unit,
     in_order,

@@ -13,7 +13,6 @@ Beyond what the paper tells, records may name all things in the picture with the
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from sightplan.model.grounded_plan import (
 )
 from sightplan.model.picture_files import opened
 from sightplan.model.reading import Record
+from sightplan.queries.coordinates import Size
 from sightplan.runs.dataset import (
     MOST_ENTRIES,
     Entry,
@@ -42,12 +42,10 @@ from sightplan.runs.dataset import (
     checked,
     entries_of,
     skip,
-    write_file,
 )
 from sightplan_suites.grounded_plan.coordinates import (
     Box,
     Coords,
-    Size,
     box_from_unit,
     box_of,
     named_coords,
@@ -441,22 +439,3 @@ def entry_of(item: Item, coords: Coords | None = None) -> dict[str, Any]:
         'instruction': item.task.instruction, 'instruction_type': item.kind,
         'horizon': {'n_actions': item.task.horizon, 'bucket': item.horizon},
         'plan': written(item.task.blocks), **more}
-
-
-def write_records(path: Path, items: Iterable[Item], coords: Coords | None = None) -> int:
-    """Write tasks as JSON lines.
-
-    Args:
-        path: of the file; its folder is made.
-        items: the tasks.
-        coords: see ``entry_of``.
-
-    Returns:
-        How many there are.
-
-    Raises:
-        InputError: it cannot be written.
-    """
-    lines = [json.dumps(entry_of(item, coords), ensure_ascii=False) + '\n' for item in items]
-    write_file(path, ''.join(lines).encode())
-    return len(lines)

@@ -24,7 +24,7 @@ from sightplan_suites.paths.descriptors import (
     describe,
     describe_all,
 )
-from sightplan_suites.paths.generator import FAMILIES, generate_map, generate_maps
+from sightplan_suites.paths.generator import FAMILIES, generate_map
 from sightplan_suites.paths.labels import (
     ORDER,
     PATHEVAL,
@@ -48,7 +48,6 @@ from sightplan_suites.paths.maps import (
     map_of_grid,
     map_text,
     read_map,
-    write_map,
 )
 from sightplan_suites.paths.path_files import (
     PathRun,
@@ -75,8 +74,8 @@ __all__ = [
     'START', 'SWEPT', 'Scenario', 'Selection', 'Skipped', 'Thresholds', 'Unlabelled', 'Vector',
     'WAYPOINTS', 'WORLD',
     'count_routes', 'describe', 'describe_all', 'distance_apart', 'find_alternatives',
-    'generate_map', 'generate_maps', 'label_pair', 'load_scenarios', 'map_from_text',
+    'generate_map', 'label_pair', 'load_scenarios', 'map_from_text',
     'map_of_grid', 'map_text', 'needed', 'order_paths', 'path_runs_from_text', 'path_runs_text',
     'plan_path', 'plan_paths', 'read_map', 'read_path_runs', 'same_route', 'scaled',
-    'select_pairs', 'thresholds_on', 'vector_from_text', 'write_map', 'write_path_runs',
+    'select_pairs', 'thresholds_on', 'vector_from_text', 'write_path_runs',
 ]

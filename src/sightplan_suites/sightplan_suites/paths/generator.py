@@ -102,14 +102,6 @@ def _cleared(name: str, drawn: list[Polygon]) -> ObstacleMap:
         rounded.polygons, near, strict=True) if not hit))
 
 
-def generate_maps(seed: int = 0, variants: int = VARIANTS) -> Iterator[ObstacleMap]:
-    """Draw the maps of all families and parameters; 1,140 of them with all variants."""
-    for name, family in FAMILIES.items():
-        for value in range(family.low, family.high + 1):
-            for variant in range(variants):
-                yield generate_map(name, value, variant, seed)
-
-
 def _below(rng: random.Random, bound: int) -> int:
     """A random whole number below ``bound``, by a method whose stream never changes."""
     return int(rng.random() * bound)

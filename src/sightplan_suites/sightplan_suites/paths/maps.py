@@ -19,7 +19,6 @@ import numpy.typing as npt
 import shapely
 
 from sightplan.model import InputError
-from sightplan.model.whole_files import replacing
 
 Point = tuple[float, float]
 Polygon = tuple[Point, ...]
@@ -359,14 +358,6 @@ def map_text(item: ObstacleMap) -> str:
 def _text(value: float) -> str:
     """The shortest text that reads as the same number."""
     return repr(float(value)).removesuffix('.0')
-
-
-def write_map(item: ObstacleMap, folder: Path) -> Path:
-    """Write a map as ``NAME.txt`` into a folder; returns the file."""
-    file = folder / f'{item.name}.txt'
-    with replacing(file) as new:
-        new.write_text(map_text(item), 'utf-8')
-    return file
 
 
 @dataclass(frozen=True, eq=False)
