@@ -7,8 +7,6 @@ replies to the last few are kept.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,8 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sightplan.model import Form, Region, Usage
-from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.model import Form, Region
+from sightplan.model.query import Deadline, answers
 from sightplan.queries.detect import (
     CABINET,
     CATEGORIES,
@@ -32,7 +30,7 @@ from sightplan.queries.detect import (
 from sightplan_models._detector_network import Found, Network
 from sightplan_models._locator_network import HEIGHT, WIDTH, load_weights
 from sightplan_models._locator_pictures import Frame, channels, fit, put_depth, put_image
-from sightplan_models._small_networks import NetworkFiles, check_picture, digest_of
+from sightplan_models._small_networks import NetworkFiles, SmallNetworkModel, check_picture
 from sightplan_models._unlike import Unlike, never, world_bytes
 
 WEIGHTS_FILE, SETTINGS_FILE = 'detector.safetensors', 'detector.json'
@@ -45,7 +43,6 @@ same thing."""
 HIGHER = 0.995
 """Probability that of two drawers of a cabinet the upper one begins higher up in the picture."""
 _SEEN = WIDTH, HEIGHT
-_KEPT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,7 @@ class Candidates:
     opened: NDArray[np.float64]
 
 
-class EmbeddedDetector(ModelByKind):
+class EmbeddedDetector(SmallNetworkModel[DetectReply]):
     """A loaded detector, for any thread.
 
     Categories, colours and being there have calibrated probabilities. Another attempt at the same
@@ -106,8 +103,6 @@ class EmbeddedDetector(ModelByKind):
 
     def __init__(self, folder: Path, use_depth: bool = True, unlike: Unlike = never) -> None:
         self._unlike = unlike
-        self._use_depth = use_depth
-        self._asked = 0
         with _FILES.loading(folder):
             found, shape = _FILES.read(folder)
             self.categories = tuple(map(str, found['categories']))
@@ -120,19 +115,7 @@ class EmbeddedDetector(ModelByKind):
                 raise ValueError(f'it names {len(self.categories)} categories and has '
                                  f'{self._network.shape.categories}')
         self._network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self._name = _FILES.name(folder, world_bytes(folder))
-        self._lock = threading.Lock()
-        self._replies: OrderedDict[tuple[str, str, int], DetectReply] = OrderedDict()
-
-    @property
-    def name(self) -> str:
-        """Folder and hash of weights and settings: ``embedded_model/detector@0f3a5c...``."""
-        return self._name
-
-    @property
-    def usage(self) -> Usage:
-        """Number of queries so far."""
-        return Usage(self._asked)
+        super().__init__(_FILES.name(folder, world_bytes(folder)), use_depth)
 
     @answers(Detect)
     def detect(self, query: Detect, deadline: Deadline) -> DetectReply:
@@ -146,17 +129,14 @@ class EmbeddedDetector(ModelByKind):
         """
         check_picture(query.image, query.depth_m)
         depth_m = query.depth_m if self._use_depth else None
-        key = digest_of(query.image), digest_of(depth_m), query.attempt
+
+        def make() -> DetectReply:
+            why = self._unlike(query.image)
+            return DetectReply(cannot_tell=why) if why else DetectReply(tuple(
+                self.told(self._candidates(query.image, depth_m, query.attempt))))
         with self._lock:
-            reply = self._replies.pop(key, None)
-            if reply is None:
-                why = self._unlike(query.image)
-                reply = DetectReply(cannot_tell=why) if why else DetectReply(tuple(
-                    self.told(self._candidates(query.image, depth_m, query.attempt))))
-            self._replies[key] = reply
+            reply = self._recent(query, depth_m, make)
             self._asked += 1
-            while len(self._replies) > _KEPT:
-                self._replies.popitem(last=False)
         deadline.check('embedded: detecting')
         return reply
 

@@ -8,8 +8,6 @@ so that each further target in a picture costs a tenth.
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -20,8 +18,8 @@ import torch.nn.functional as F  # noqa: N812 (its usual name)
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sightplan.model import Form, InputError, Region, Usage
-from sightplan.model.query import Deadline, ModelByKind, answers
+from sightplan.model import Form, InputError, Region
+from sightplan.model.query import Deadline, answers
 from sightplan.queries.locate import Locate, LocateReply
 from sightplan_models._locator_network import (
     HEIGHT,
@@ -40,13 +38,12 @@ from sightplan_models._locator_words import (
     unknown_words,
     words_of,
 )
-from sightplan_models._small_networks import NetworkFiles, check_picture, digest_of
+from sightplan_models._small_networks import NetworkFiles, SmallNetworkModel, check_picture
 from sightplan_models._unlike import Foreign, world_bytes
 
 WEIGHTS_FILE, SETTINGS_FILE = 'locator.safetensors', 'locator.json'
 _FILES = NetworkFiles('locator', WEIGHTS_FILE, SETTINGS_FILE)
 _SEEN = WIDTH, HEIGHT
-_KEPT = 4
 """Encoded pictures that are kept, of some 4 MB each."""
 _INSIDE = 0.5
 """Probability from which a place counts as part of the target."""
@@ -85,7 +82,7 @@ class _Maps(NamedTuple):
     sight: _Sight
 
 
-class EmbeddedLocator(ModelByKind):
+class EmbeddedLocator(SmallNetworkModel['_Sight']):
     """A loaded locator; locates one target at a time, from any thread.
 
     It gives points and boxes with calibrated probabilities, no traces. Another attempt at the same
@@ -104,8 +101,6 @@ class EmbeddedLocator(ModelByKind):
     def __init__(self, folder: Path, use_depth: bool = True, foreign: Foreign | None = None,
                  ) -> None:
         self._foreign = foreign
-        self._use_depth = use_depth
-        self._asked = 0
         with _FILES.loading(folder):
             found, shape = _FILES.read(folder)
             self._network = Network(shape).eval()
@@ -114,19 +109,7 @@ class EmbeddedLocator(ModelByKind):
             self._existence = tuple(map(float, found.get('existence', ())))
             load_weights(self._network, folder / WEIGHTS_FILE)
         self._network.vision.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self._name = _FILES.name(folder, world_bytes(folder))
-        self._lock = threading.Lock()
-        self._sights: OrderedDict[tuple[str, str, int], _Sight] = OrderedDict()
-
-    @property
-    def name(self) -> str:
-        """Folder and hash of weights and settings: ``embedded_model/locator@0f3a5c...``."""
-        return self._name
-
-    @property
-    def usage(self) -> Usage:
-        """Number of queries so far."""
-        return Usage(self._asked)
+        super().__init__(_FILES.name(folder, world_bytes(folder)), use_depth)
 
     @answers(Locate)
     def locate(self, query: Locate, deadline: Deadline) -> LocateReply:
@@ -165,7 +148,8 @@ class EmbeddedLocator(ModelByKind):
         _check(query)
         words = words_of(query.target.text)
         with self._lock, torch.inference_mode():
-            sight = self._sight(query, query.depth_m if use_depth else None)
+            depth_m = query.depth_m if use_depth else None
+            sight = self._recent(query, depth_m, lambda: self._sight(query, depth_m))
             reply, there = self._read(sight, mirrored(words) if sight.frame.mirrored else words)
             point = reply.point[0, 0].masked_fill(sight.beside, -torch.inf)
             weight = torch.cat([point.flatten(), reply.absent[0, :1]]).softmax(0)[:-1]
@@ -174,11 +158,7 @@ class EmbeddedLocator(ModelByKind):
             return _Maps(score.masked_fill(sight.beside, 0.0), inside, there, sight)
 
     def _sight(self, query: Locate, depth_m: NDArray[np.float32] | None) -> _Sight:
-        """The encoded picture, from the cache or new."""
-        key = digest_of(query.image), digest_of(depth_m), query.attempt
-        if key in self._sights:
-            self._sights.move_to_end(key)
-            return self._sights[key]
+        """The encoded picture."""
         frame = fit(query.size, _SEEN, query.attempt)
         picture = channels(put_image(query.image, frame, _SEEN),
                            None if depth_m is None else put_depth(depth_m, frame, _SEEN))
@@ -187,11 +167,7 @@ class EmbeddedLocator(ModelByKind):
         seen = self._network.look(torch.from_numpy(picture)[None].contiguous(
             memory_format=torch.channels_last))
         seen = replace(seen, maps=())  # the maps are large, and only needed for learning
-        sight = _Sight(seen, frame, F.avg_pool2d(beside, 2)[0, 0] > 0.5)
-        self._sights[key] = sight
-        while len(self._sights) > _KEPT:
-            self._sights.popitem(last=False)
-        return sight
+        return _Sight(seen, frame, F.avg_pool2d(beside, 2)[0, 0] > 0.5)
 
     def _read(self, sight: _Sight, words: tuple[str, ...]) -> tuple[Pointed, float]:
         """Run the network for one text on an encoded picture; also whether it is there."""

@@ -8,20 +8,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from sightplan.model import BackendError, InputError
+from sightplan.model import BackendError, InputError, Usage
+from sightplan.model.query import ModelByKind
+from sightplan.queries.detect import Detect
+from sightplan.queries.locate import Locate
 
 if TYPE_CHECKING:
     from sightplan_models._locator_network import Shape
+
+KEPT = 4
+"""Number of the last pictures of which a network keeps what it made."""
+
+T = TypeVar('T')
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +75,41 @@ class NetworkFiles:
         shape: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value
                                  for key, value in found['shape'].items()}
         return found, Shape(**shape)
+
+
+class SmallNetworkModel(ModelByKind, Generic[T]):
+    """A small network as a model, for any thread; it keeps what it made of the last pictures.
+
+    Args:
+        name: exact name, see ``NetworkFiles.name``.
+        use_depth: whether to look at depth where a query has it.
+    """
+
+    def __init__(self, name: str, use_depth: bool) -> None:
+        self._name, self._use_depth, self._asked = name, use_depth, 0
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, str, int], T] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        """Folder and hash of weights and settings: ``embedded_model/locator@0f3a5c...``."""
+        return self._name
+
+    @property
+    def usage(self) -> Usage:
+        """Number of queries so far."""
+        return Usage(self._asked)
+
+    def _recent(self, query: Detect | Locate, depth_m: NDArray[np.float32] | None,
+                make: Callable[[], T]) -> T:
+        """What was made of a picture, its depth and an attempt: kept, or made now; locked."""
+        key = digest_of(query.image), digest_of(depth_m), query.attempt
+        if key not in self._kept:
+            self._kept[key] = make()
+        self._kept.move_to_end(key)
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return self._kept[key]
 
 
 def check_picture(image: Any, depth_m: NDArray[np.float32] | None) -> None:

@@ -20,6 +20,7 @@ from sightplan_belief import locate
 from sightplan_models import embedded
 from sightplan_models._locator_pictures import channels, fit, put_depth, put_image
 from sightplan_models._locator_words import ids_of, mirrored, pieces, unknown_words, words_of
+from sightplan_models._small_networks import KEPT
 from sightplan_models.embedded import LOCATOR, SHIPPED, Backend, Settings, locator_is_shipped
 
 torch = pytest.importorskip('torch')
@@ -297,7 +298,7 @@ def test_a_picture_is_encoded_once_for_all_its_targets(monkeypatch: Any, small: 
     assert len(looked) == 3
     for k in range(6):
         ask_one(small, Locate(np.full_like(IMAGE, k), Target('the mug')))
-    assert len(looked) == 9 and len(small._sights) == locating._KEPT
+    assert len(looked) == 9 and len(small._kept) == KEPT
     ask_one(small, request('the mug', depth_m=DEPTH))
     assert len(looked) == 10
 
