@@ -31,6 +31,8 @@ from sightplan.model import (
     GoalView,
     InputError,
     Observation,
+    Observed,
+    Proposed,
     TruthSource,
     dataclass_json,
 )
@@ -184,9 +186,10 @@ class EventLines(EventHandler):
         if not self._begun:
             self._begin()
         super().record(event)
-        seen = getattr(event, 'observation', None)
-        if seen is not None and seen.altered is None and not seen.shows_goal:
-            self._picture(seen.image, seen.image_id)
+        if isinstance(event, Observed | Asked | Proposed):
+            seen = event.observation
+            if seen.altered is None and not seen.shows_goal:
+                self._picture(seen.image, seen.image_id)
         self._journal.append(event_to_json(event, self._domain))
 
     def on_started(self, event: EpisodeStarted) -> None:
