@@ -1,5 +1,7 @@
 """Taking what is pointed at, over a table without physics: what is done, and what is refused."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -206,7 +208,7 @@ def test_what_cannot_be_taken_is_said_and_nothing_moves(monkeypatch):
         raise ArmStoppedError('workspace', 'the hand would leave the box')
 
     far.skills._planner._check = refuse
-    monkeypatch.setattr(pointing, '_PLANNED', 2)  # more are refused in the same way
+    monkeypatch.setattr(pointing, 'GRASPS', dataclasses.replace(pointing.GRASPS, planned=2))
     report = far.grasp()
     assert report.cause == 'unreachable' and '(workspace)' in report.message
     assert far.table.sent == []

@@ -26,7 +26,7 @@ def set_numpy_threads(count: int) -> int:
         number of copies; 0 where numpy was built with another library, which is left as it is.
     """
     found = 0
-    for path in _loaded():
+    for path in _loaded('openblas'):
         with contextlib.suppress(OSError):
             library = ctypes.CDLL(path)
             setter = next((getattr(library, name) for name in _SETTERS if hasattr(library, name)),
@@ -37,11 +37,11 @@ def set_numpy_threads(count: int) -> int:
     return found
 
 
-def _loaded() -> list[str]:
+def _loaded(name: str) -> list[str]:
     """Paths of the shared libraries of this process whose file names hold a text."""
     try:
         lines = Path('/proc/self/maps').read_text().splitlines()
     except OSError:
         return []
     paths = dict.fromkeys(line.split(maxsplit=5)[5] for line in lines if '/' in line)
-    return [path for path in paths if 'openblas' in path.rpartition('/')[2]]
+    return [path for path in paths if name in path.rpartition('/')[2]]
