@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from sightplan.metrics import measures
-from sightplan.model import AskPurpose, Atom, Belief, BeliefUpdated, EpisodeEvent, Planned, counted
-from sightplan.model.timeline import Moment, Step, Timeline
+from sightplan.model import AskPurpose, Atom, Belief, BeliefUpdated, Planned, counted
+from sightplan.model.judged_answer import JudgedAnswer
+from sightplan.model.timeline import Timeline
 from sightplan_report.episode_view import Change, TruthExplained, believed
 from sightplan_report.html import words
 
@@ -45,18 +46,24 @@ def truth_of(timeline: Timeline, line: Mapping[str, Any], own_names: bool) -> Tr
         line: its line of results.
         own_names: whether the method's beliefs are about things by names of its own.
     """
-    compared = _Compared(timeline, own_names)
-    found = compared.differs or compared.misplanned
-    if found is None:
-        return replace(truth_of_line(line), first=compared.agreement())
-    number, wrong = found
+    found = truth_of_line(line)
+    if not timeline.of(BeliefUpdated):
+        return replace(found, first='the method published no belief')
+    if own_names:
+        return replace(found, first='the belief is about things by names of its own, so it is not '
+                       'compared with the truth')
+    compared = _Compared(timeline)
+    differs = compared.differs or compared.misplanned
+    if differs is None:
+        return replace(found, first=compared.agreement)
+    number, wrong = differs
     where = 'at the end' if number is None else f'when action {number} was decided'
     what = 'belief and truth first differed' if compared.differs else (
         'whenever an action was decided the belief was right or unsure, but the state from '
         'which its plan was made first differed from the truth')
     were = 'was' if len(wrong) == 1 else 'were'
     return replace(
-        truth_of_line(line), step=number, differences=wrong[:_MOST_SHOWN],
+        found, step=number, differences=wrong[:_MOST_SHOWN],
         first=f'{what} {where}: {counted(len(wrong), "atom")} {were} believed wrongly',
         answers=compared.answers(number, {change.atom for change in wrong})[-_MOST_SHOWN:])
 
@@ -71,79 +78,56 @@ class _Compared:
             belief after its plan was made.
     """
 
-    def __init__(self, timeline: Timeline, own_names: bool) -> None:
-        self._timeline, self._own_names = timeline, own_names
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
         self.differs: _Wrong | None = None
         self.misplanned: _Wrong | None = None
-        self._decisions = self._compared = 0
-        self._answered: dict[Atom, None] = {}  # atoms answered with yes or no
-        self._wrong: list[tuple[int | None, Atom, str, str]] = []
+        self._compared: list[bool] = []  # whether it could be, for each decision
+        self._answers: list[tuple[int | None, JudgedAnswer]] = []
         for step in timeline.steps:
             for moment in step.moments:
-                self._check(step.index, moment)
-                if moment.kind is Planned and moment.belief is not None and (
-                        self.misplanned is None):
-                    self._compare_state(step.index, moment.belief, moment.now_ns)
+                self._answers += [(step.index, judged) for judged in moment.judged
+                                  if judged.says is not None
+                                  and judged.event.purpose is not AskPurpose.PICTURED_GOAL]
+                if moment.kind is Planned and moment.belief is not None:
+                    state = moment.belief.state
+                    self.misplanned = self.misplanned or _worst_first(step.index, [
+                        change for atom, change in self._changes(moment.belief, moment.now_ns)
+                        if (atom in state) is not bool(change.after)])
             if step.fresh and step.believed is not None:
-                self._compare(step, step.believed)
+                changes = self._changes(step.believed, step.now_ns)
+                self._compared.append(bool(changes))
+                self.differs = self.differs or _worst_first(step.index, [
+                    change for _, change in changes if change.moved - _HALF > _UNSURE])
 
-    def _check(self, number: int | None, moment: Moment[EpisodeEvent]) -> None:
-        """Note wrong answers about an observation; a picture of the goal is skipped."""
-        for judged in moment.judged:
-            if judged.says is None or judged.event.purpose is AskPurpose.PICTURED_GOAL:
-                continue
-            question = judged.question
-            self._answered[question.atom] = None
-            if judged.wrong:
-                self._wrong.append((number, question.atom, question.text,
-                                    judged.answer.verdict.value))
-
-    def _compare(self, step: Step, belief: Belief) -> None:
-        pairs = self._pairs(belief, step.now_ns)
-        self._decisions += 1
-        self._compared += bool(pairs)
-        if self.differs is None:
-            self.differs = _worst_first(step.index, [
-                Change(str(atom), value, float(true)) for atom, value, true in pairs
-                if abs(value - _HALF) > _UNSURE and (value > _HALF) is not true])
-
-    def _compare_state(self, number: int | None, belief: Belief, now_ns: int) -> None:
-        self.misplanned = _worst_first(number, [
-            Change(str(atom), value, float(true))
-            for atom, value, true in self._pairs(belief, now_ns)
-            if (atom in belief.state) is not true])
-
-    def _pairs(self, belief: Belief, now_ns: int) -> list[tuple[Atom, float, bool]]:
-        """Atoms, the belief in each, and whether it is true now, as far as that is known."""
-        if self._own_names:
-            return []
-        atoms = dict.fromkeys((*belief.probabilities, *sorted(belief.state), *self._answered))
-        return [(atom, believed(belief, atom), true) for atom in atoms
+    def _changes(self, belief: Belief, now_ns: int) -> list[tuple[Atom, Change]]:
+        """From the belief to what is true at a time, as far as that is known."""
+        atoms = dict.fromkeys((*belief.probabilities, *sorted(belief.state),
+                               *(judged.question.atom for _, judged in self._answers)))
+        return [(atom, Change(str(atom), believed(belief, atom), float(true))) for atom in atoms
                 if (true := self._timeline.holds(atom, now_ns)) is not None]
 
     def answers(self, until: int | None, atoms: set[str]) -> tuple[tuple[str, str, str], ...]:
         """Wrong answers about atoms, up to a step: step, question, answer."""
         return tuple(dict.fromkeys(
-            ('the end' if step is None else f'step {step}', question, answer)
-            for step, atom, question, answer in self._wrong
-            if str(atom) in atoms and (until is None or (step is not None and step <= until))))
+            ('the end' if step is None else f'step {step}', judged.question.text,
+             judged.answer.verdict.value) for step, judged in self._answers
+            if judged.wrong and str(judged.question.atom) in atoms
+            and (until is None or (step is not None and step <= until))))
 
+    @property
     def agreement(self) -> str:
-        """Explain why no difference between belief and truth is shown."""
-        if not self._timeline.of(BeliefUpdated):
-            return 'the method published no belief'
-        if self._own_names:
-            return ('the belief is about things by names of its own, so it is not compared with '
-                    'the truth')
-        if not self._compared:
+        """Why no difference between belief and truth is shown."""
+        compared, decisions = sum(self._compared), len(self._compared)
+        if not compared:
             return ('belief and truth could not be compared: no truth was recorded for the times '
                     'of its decisions')
         if self._timeline.end is None:
-            return (f'at {self._compared} of {self._decisions} decisions that were recorded the '
-                    'belief agreed with the truth')
-        if self._compared < self._decisions:
-            return (f'at {self._compared} of {self._decisions} decisions the belief agreed with '
-                    'the truth; for the others no truth was recorded')
+            return (f'at {compared} of {decisions} decisions that were recorded the belief agreed '
+                    'with the truth')
+        if compared < decisions:
+            return (f'at {compared} of {decisions} decisions the belief agreed with the truth; '
+                    'for the others no truth was recorded')
         return 'at every decision the belief agreed with the truth'
 
 

@@ -27,6 +27,7 @@ from sightplan.model import (
     Proposed,
     Verdict,
 )
+from sightplan_report.deciding_answers import decide
 from sightplan_report.episode_page import page
 from sightplan_report.episode_reader import read_recorded, view
 from sightplan_report.page import build
@@ -128,7 +129,17 @@ def test_wrong_answers_come_first_and_are_marked(tmp_path):
     assert 'it was legal' in withheld.facts and withheld.good is False
     text = page(made)
     assert text.count('<tr class="wrong">') >= 2 and '✗' in text
-    assert 'the failure shows here' in text
+    assert 'the failure shows here' in text and '<sup>withheld</sup>' in text
+    assert 'id="episode-truth"' in text and 'default-src' in text
+    Reader(text)
+
+
+def test_a_page_says_why_and_which_answer_decided(tmp_path):
+    line, episode = recorded()
+    text = page(decide(view_of(line, episode, tmp_path), None, 'nobody tried'))
+    assert 'it is the first of a plan of 2 actions' in text and 'what the action needs' in text
+    assert 'nobody tried' in text and text.count('<span class="tag">decided</span>') == 3
+    assert '<tr class="here">' in text
     Reader(text)
 
 
