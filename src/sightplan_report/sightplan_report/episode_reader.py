@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from PIL import Image
 
@@ -77,6 +78,8 @@ _OTHER_TIME = ('the bag has the status log of a behaviour tree, but nothing of t
                'episode')
 _AFTERWARDS_NS = 10**9
 """Time after an episode in which events of a behaviour tree still belong to it [ns]."""
+T = TypeVar('T')
+
 _GOAL_HELD = (StopReason.PLAN_DONE, StopReason.GOAL_REACHED)
 
 
@@ -395,29 +398,26 @@ class _Reader:
         return tuple(found)
 
     def _preconditions(self, action: Action | None) -> tuple[Literal, ...]:
-        if action is None or self._model is None:
-            return ()
-        try:
-            return self._model.preconditions(action)
-        except (InputError, KeyError, ValueError):
-            return ()
+        return self._of_model(lambda model, one: model.preconditions(one), action)
+
+    def _of_model(self, ask: Callable[[InstantiatedModel, Action], Iterable[T]],
+                  action: Action | None) -> tuple[T, ...]:
+        """What the model says of an action; nothing, if it does not know the action."""
+        if action is not None and self._model is not None:
+            with contextlib.suppress(InputError, KeyError, ValueError):
+                return tuple(ask(self._model, action))
+        return ()
 
     def _facts(self, literals: Iterable[Literal]) -> tuple[Fact, ...]:
         return tuple(_fact(literal, self._now.believed) for literal in literals)
 
     def _obstacles(self, action: Action | None) -> tuple[tuple[Fact, ...], ...]:
         """Sets of literals that together would make an action illegal, the likeliest first."""
-        if action is None or self._model is None:
-            return ()
-        try:
-            found = [self._facts(literals) for literals in self._model.obstacles(action)
-                     if len(literals) > 1]
-        except (InputError, KeyError, ValueError):
-            return ()
-        chances = [(min(_chance(fact) for fact in facts), facts) for facts in found]
-        chances.sort(key=lambda pair: -pair[0])
-        return tuple(facts for chance, facts in chances[:_MOST_OBSTACLES]
-                     if chance >= _LEAST_CHANGE)
+        found = [self._facts(literals) for literals in self._of_model(
+            lambda model, one: model.obstacles(one), action) if len(literals) > 1]
+        likely = [facts for facts in found if min(map(_chance, facts)) >= _LEAST_CHANGE]
+        likely.sort(key=lambda facts: -min(map(_chance, facts)))
+        return tuple(likely[:_MOST_OBSTACLES])
 
     def _why_ended(self, plans: Sequence[Planned]) -> str:
         """Say what was left of the last plan when the episode ended.
