@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from sightplan.model import Plan, Problem
+from sightplan.model import InputError, Plan, Problem
 
 SettingsT = TypeVar('SettingsT')
 
@@ -34,6 +35,44 @@ class Split(Generic[SettingsT]):
         return (low <= planner_length <= high and problem.optimal_length is not None
                 and problem.optimal_length <= planner_length
                 <= self.stretch * problem.optimal_length)
+
+
+class Seeds:
+    """Seeds one after the other, until enough of them gave a problem.
+
+    Args:
+        count: number of problems that are wanted.
+        first: where to begin.
+        most_vain: so many in a row without a problem: there are no more.
+        wanted: what is counted, such as ``distinct problems``.
+        nothing: what such a seed gave, such as ``nothing new``.
+        remedy: what to ask for instead.
+
+    Attributes:
+        found: number of problems so far; see ``gave``.
+    """
+
+    def __init__(self, count: int, first: int, most_vain: int, wanted: str, nothing: str,
+                 remedy: str) -> None:
+        self._count, self._first, self._most_vain = count, first, most_vain
+        self._words = wanted, nothing, remedy
+        self.found = self._vain = 0
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield seeds; raises InputError if too many in a row are in vain."""
+        wanted, nothing, remedy = self._words
+        for seed in itertools.count(self._first):
+            if self.found == self._count:
+                return
+            if self._vain == self._most_vain:
+                raise InputError(f'found only {self.found} of {self._count} {wanted}: '
+                                 f'{self._vain} seeds in a row gave {nothing} ({remedy})')
+            self._vain += 1
+            yield seed
+
+    def gave(self) -> None:
+        """Count a problem that the last seed gave."""
+        self.found, self._vain = self.found + 1, 0
 
 
 class DrawnSplit(Protocol):

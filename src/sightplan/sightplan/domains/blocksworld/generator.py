@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from sightplan.domains.domain import Domain
 from sightplan.domains.domain import write_folder as write_folder
-from sightplan.domains.problem_generator import Split
+from sightplan.domains.problem_generator import Seeds, Split
 from sightplan.model import (
     Action,
     Atom,
@@ -98,25 +98,19 @@ def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0
         raise InputError(f'{settings.blocks} blocks do not fit on {settings.columns} columns of '
                          f'height {settings.max_height} (allow more columns or height)')
     seen: set[tuple[Stacks, Stacks]] = set()
-    found = vain = 0
-    for seed in itertools.count(first_seed):
-        if found == count:
-            return
-        if vain == VAIN_SEEDS:
-            raise InputError(
-                f'found only {found} of {count} distinct problems: {vain} seeds in a row gave '
-                'nothing new (ask for fewer, or for other sizes or lengths)')
-        vain += 1
+    seeds = Seeds(count, first_seed, VAIN_SEEDS, 'distinct problems', 'nothing new',
+                  'ask for fewer, or for other sizes or lengths')
+    for seed in seeds:
         candidate = draw(settings, seed)
         if candidate is None:
             continue
         key = _without_colours(candidate)
         if key in seen:
             continue
-        problem = make_problem(domain, f'problem_{found:02}', candidate)
+        problem = make_problem(domain, f'problem_{seeds.found:02}', candidate)
         if accept(problem):
             seen.add(key)
-            found, vain = found + 1, 0
+            seeds.gave()
             yield seed, problem
 
 

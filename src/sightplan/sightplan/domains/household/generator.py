@@ -8,7 +8,6 @@ name, too, so that two problems with the same facts are still two homes.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import random
 from collections import Counter
@@ -19,7 +18,7 @@ from typing import Any, TypeVar
 
 from sightplan import domains
 from sightplan.domains.domain import Domain
-from sightplan.domains.problem_generator import Split
+from sightplan.domains.problem_generator import Seeds, Split
 from sightplan.domains.wording import read_yaml
 from sightplan.model import (
     Action,
@@ -245,14 +244,9 @@ def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0
     """
     chosen = _tasks_of(settings.kind)
     left: Counter[str] = Counter()
-    found = vain = 0
-    for seed in itertools.count(first_seed):
-        if found == count:
-            return
-        if vain == VAIN_SEEDS:
-            raise InputError(f'found only {found} of {count} problems: {vain} seeds in a row gave '
-                             'nothing that is wanted (ask for fewer, or for another kind)')
-        vain += 1
+    seeds = Seeds(count, first_seed, VAIN_SEEDS, 'problems', 'nothing that is wanted',
+                  'ask for fewer, or for another kind')
+    for seed in seeds:
         if not left.total():
             left.update({task.name: task.instances for task in chosen})
         if not left[chosen[seed % len(chosen)].name]:
@@ -260,7 +254,7 @@ def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0
         task, problem = draw(domain, settings, seed)
         if accept(problem):
             left[task.name] -= 1
-            found, vain = found + 1, 0
+            seeds.gave()
             yield seed, problem
 
 

@@ -11,7 +11,6 @@ The candidate of a seed is a function of the settings and the seed alone, on eve
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from PIL import ImageColor
 
 from sightplan.domains.domain import Domain
 from sightplan.domains.domain import write_folder as write_folder
+from sightplan.domains.problem_generator import Seeds
 from sightplan.domains.sliding.boards import (
     LARGEST,
     SMALLEST,
@@ -103,24 +103,18 @@ def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0
     """
     _check(settings)
     seen: set[tuple[Arrangement, Arrangement, tuple[str, ...]]] = set()
-    found = vain = 0
-    most_vain = _HARD_VAIN_SEEDS if settings.interference else _VAIN_SEEDS
-    for seed in itertools.count(first_seed):
-        if found == count:
-            return
-        if vain == most_vain:
-            raise InputError(f'found only {found} of {count} distinct puzzles: {vain} seeds in a '
-                             'row gave nothing new (ask for fewer, or for other sizes or lengths'
-                             + (', or for more pieces or less interference)'
-                                if settings.interference else ')'))
-        vain += 1
+    hard = settings.interference
+    seeds = Seeds(count, first_seed, _HARD_VAIN_SEEDS if hard else _VAIN_SEEDS,
+                  'distinct puzzles', 'nothing new', 'ask for fewer, or for other sizes or lengths'
+                  + (', or for more pieces or less interference' if hard else ''))
+    for seed in seeds:
         config = draw(settings, seed)
         if config is None or (config.start, config.goal, config.pieces) in seen:
             continue
         problem = problem_of(domain, config, config.id)
         if accept(problem):
             seen.add((config.start, config.goal, config.pieces))
-            found, vain = found + 1, 0
+            seeds.gave()
             yield seed, problem
 
 

@@ -7,14 +7,13 @@ One seed gives one problem: that of the scene of this seed, as a source of the g
 from __future__ import annotations
 
 import importlib.metadata
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from sightplan.domains.domain import Domain
 from sightplan.domains.domain import write_folder as write_folder
-from sightplan.domains.problem_generator import Split
+from sightplan.domains.problem_generator import Seeds, Split
 from sightplan.model import InputError, Problem, param
 
 SOURCES = 'sightplan.grounded_plan_scenes'
@@ -53,19 +52,14 @@ def generate(domain: Domain, settings: Settings, count: int, first_seed: int = 0
     Raises:
         InputError: no simulator makes such scenes, or there are too few such problems.
     """
-    found = vain = 0
+    seeds = Seeds(count, first_seed, VAIN_SEEDS, 'problems', 'nothing that is wanted',
+                  'ask for fewer')
     with _source() as source:
-        for seed in itertools.count(first_seed):
-            if found == count:
-                return
-            if vain == VAIN_SEEDS:
-                raise InputError(f'found only {found} of {count} problems: {vain} seeds in a row '
-                                 'gave nothing that is wanted (ask for fewer)')
-            vain += 1
+        for seed in seeds:
             problem: Problem | None = source.problem(
                 domain, seed, settings.horizon, explicit=settings.instruction == 'explicit')
             if problem is not None and accept(problem):
-                found, vain = found + 1, 0
+                seeds.gave()
                 yield seed, problem
 
 
