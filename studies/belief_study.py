@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     faults: list[str] = []
     try:
         if arguments.fuzz:
-            from sightplan_bench.belief_cost import fuzz
+            from belief_fuzz import fuzz
             found = fuzz(arguments.fuzz, arguments.seed)
             faults = found['faults']
             store(arguments.runs[0] / FUZZ, found)

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+import belief_fuzz
 import belief_study
 import study_document
+from belief_fuzz import KINDS, fuzz
 from belief_results import (
     Cell,
     Results,
@@ -26,8 +28,7 @@ from sightplan.metrics import belief_reliability, measures
 from sightplan.model import InputError, Verdict
 from sightplan.runs import worlds
 from sightplan.sweeps import Options, parse_sweep, read_sweep, run_sweep
-from sightplan_bench import belief_cost
-from sightplan_bench.belief_cost import KINDS, fuzz, measure, noisy_answers, random_problem
+from sightplan_bench.belief_cost import measure, noisy_answers, random_problem
 from study_results import fraction, score
 
 pytestmark = pytest.mark.slow
@@ -230,7 +231,7 @@ def test_evidence_of_any_kind_gives_a_possible_state(tmp_path, runs, monkeypatch
     assert {key: found['all'][key] for key in ('impossible', 'out_of_bounds', 'exceptions')} == (
         dict.fromkeys(('impossible', 'out_of_bounds', 'exceptions'), 0))
 
-    class Faulty(belief_cost.Estimator):
+    class Faulty(belief_fuzz.Estimator):
         def estimate(self, evidence):
             if all(e.verdict is Verdict.YES for e in evidence[:1]):
                 raise ValueError('a defect')
@@ -238,7 +239,7 @@ def test_evidence_of_any_kind_gives_a_possible_state(tmp_path, runs, monkeypatch
             atom = next(iter(good.state))
             return dataclasses.replace(good, state=frozenset(self.atoms),
                                        marginals={**good.marginals, atom: 1.0})
-    monkeypatch.setattr(belief_cost, 'Estimator', Faulty)
+    monkeypatch.setattr(belief_fuzz, 'Estimator', Faulty)
     bad = fuzz(len(KINDS), 1)
     assert bad['kinds']['all yes']['exceptions'] == 1
     assert bad['kinds']['all no']['impossible'] == bad['kinds']['all no']['out_of_bounds'] == 1
@@ -257,7 +258,7 @@ def test_evidence_of_any_kind_gives_a_possible_state(tmp_path, runs, monkeypatch
 
 
 def test_what_leaves_nothing_to_chance_comes_once_per_problem():
-    kinds = [belief_cost._kind(number, 75) for number in range(10_000)]
+    kinds = [belief_fuzz._kind(number, 75) for number in range(10_000)]
     counts = {kind: kinds.count(kind) for kind in KINDS}
     assert list(counts.values())[:3] == [75] * 3
     assert max(list(counts.values())[3:]) <= 1.01 * min(list(counts.values())[3:])
