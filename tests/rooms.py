@@ -115,7 +115,8 @@ PACKAGES = {
     'sightplan': ((), ()),  # its rooms have the tables above
     'sightplan_models': (
         ('sightplan.model', 'sightplan.queries', 'sightplan.domains', 'sightplan.vlm',
-         'sightplan.commands', 'sightplan.planning'), _PLAIN),  # a simulated planner plans
+         'sightplan.commands', 'sightplan.planning'),  # a simulated planner plans
+        (*_PLAIN, 'scipy')),
     'sightplan_belief': (_CORE, (*_PLAIN, 'scipy')),
     'sightplan_report': ((*_CORE, 'sightplan_belief'), _PLAIN),
     'sightplan_suites': (

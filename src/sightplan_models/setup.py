@@ -27,6 +27,7 @@ setup(
         'pillow',
         'pydantic',
         'PyYAML',
+        'scipy',
         'sightplan',
     ],
     extras_require={

@@ -35,7 +35,9 @@ VECTORS = st.lists(st.floats(-3, 3), min_size=3, max_size=3).map(np.array)
 def test_rotations_there_and_back(vector):
     rotation = rotation_from_vector(vector)
     np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-12)
-    again = rotation_from_quaternion(quaternion_from_rotation(rotation))
+    quaternion = quaternion_from_rotation(rotation)
+    assert quaternion[3] >= 0
+    again = rotation_from_quaternion(3 * quaternion)  # of any length
     np.testing.assert_allclose(again, rotation, atol=1e-12)
     turned = vector_from_rotation(rotation)
     assert np.linalg.norm(turned) <= math.pi + 1e-12

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from sightplan.model import Form, Region
 from sightplan.model.query import Deadline, answers
@@ -182,7 +182,7 @@ class EmbeddedDetector(SmallNetworkModel[DetectReply]):
     def told(self, found: Candidates) -> list[Detection]:
         """Detections that are probable enough, with calibrated probabilities."""
         own = self._calibration
-        chance = _sigmoid(own.bias + found.evidence @ np.array([own.centre, own.category]))
+        chance = expit(own.bias + found.evidence @ np.array([own.centre, own.category]))
         told: list[Detection] = []
         for k in np.argsort(-chance, kind='stable'):
             if chance[k] < own.least:
@@ -194,7 +194,7 @@ class EmbeddedDetector(SmallNetworkModel[DetectReply]):
                 Region(Form.BOX, ((x1, y1), (x2, y2)), probability=float(chance[k])), categories,
                 {} if opens else _named(self.colours, found.colour[k] / own.colour_heat),
                 float(chance[k]),
-                float(_sigmoid(found.opened[k] / own.opened_heat)) if opens else None))
+                float(expit(found.opened[k] / own.opened_heat)) if opens else None))
         return with_drawer_levels(told)
 
 
@@ -256,7 +256,3 @@ def _odds(logits: NDArray[np.float64]) -> float:
     """Log odds of the likeliest against all others."""
     order = np.sort(logits)
     return float(min(12.0, order[-1] - np.logaddexp.reduce(order[:-1])))
-
-
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
