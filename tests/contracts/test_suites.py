@@ -67,7 +67,7 @@ every_suite = pytest.mark.parametrize('name', NAMES)
 every_samples_suite = pytest.mark.parametrize('name', OF_SAMPLES)
 every_episodes_suite = pytest.mark.parametrize('name', OF_EPISODES)
 
-fuzzed = pytest.mark.parametrize('count', [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+fuzzed = pytest.mark.parametrize('count', [300, pytest.param(10_000, marks=pytest.mark.slow)])
 INVALID = (
     '', ' ', '\n', '\t\r', '.', '?!', '...', '-', '\0', '\x1b[0m', '\u202e', '\ufeff', 'é', '目',
     '🤖', '<answer></answer>', '<answer>', '</answer>', '<answer>maybe</answer>', '<think>',
@@ -472,10 +472,9 @@ def test_scoring_again_equals_live(name: str, data: Callable[[str], Path], tmp_p
 
 
 @every_samples_suite
-@pytest.mark.parametrize('method', ['ask', 'random', 'oracle'])
 def test_a_runs_own_lines_score_as_they_did_live(
-        name: str, method: str, data: Callable[[str], Path], tmp_path: Path, capsys: Any) -> None:
-    summary, lines = execute(name, method, tmp_path / 'run', data(name))
+        name: str, data: Callable[[str], Path], tmp_path: Path, capsys: Any) -> None:
+    summary, lines = execute(name, 'ask', tmp_path / 'run', data(name))
     own = tmp_path / 'run' / 'episodes.jsonl'
     code, found, _ = command(capsys, name, 'score', '--data', data(name), '--predictions', own)
     assert code == 0 and found['missing'] == []
@@ -711,7 +710,7 @@ def test_no_measure_rewards_answers_that_know_nothing(
     measures = {measure.name: measure for measure in suite.measures(SAMPLES)}
     parts = load_samples(suite, 'all', {'data': str(data(name)), **options})
     samples = [(sample, part.truth(sample.id)) for part in parts for sample in part.items]
-    samples = random.Random(0).sample(samples, min(len(samples), 24))
+    samples = random.Random(0).sample(samples, min(len(samples), 12))
     replies = {sample.id: hollow(suite, sample) for sample, _ in samples}
     best = {key: found['value'] for key, found in aggregates(
         [_scored(suite, *one) for one in samples], list(measures.values())).items()}

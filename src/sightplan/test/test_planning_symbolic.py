@@ -123,7 +123,7 @@ def test_a_search_that_fast_downward_cannot_read_is_refused_at_once(search) -> N
 
 @pytest.mark.parametrize('split', DOMAIN.splits)
 def test_default_plans_of_the_splits_are_valid_and_as_long_as_promised(planner, split) -> None:
-    for problem in DOMAIN.split_problems(split):
+    for problem in DOMAIN.split_problems(split)[::3]:
         result = planner.plan(task_of(problem), LIMIT_S)
         assert result.status is PlanningStatus.SOLVED, result.message
         assert DOMAIN.model(problem).first_flaw(result.plan, problem.init, problem.goal) is None

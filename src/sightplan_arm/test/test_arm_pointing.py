@@ -257,8 +257,8 @@ def broken_off(bench, phase, part=0.5):
     bench.gate.follow = half
 
 
-@pytest.mark.parametrize('phase', ['up with the thing', 'down with the thing'])
-@pytest.mark.parametrize('thin', [0.03, 0.004])
+@pytest.mark.parametrize(('phase', 'thin'), [
+    ('up with the thing', 0.03), ('down with the thing', 0.004)])
 def test_what_is_held_stays_in_the_hand_after_a_hold_and_can_be_put_back(phase, thin):
     bench = Bench(box('red', 0.0, 0.0, (0.1, thin, 0.05)), box('blue', 0.2, 0.1, BAR))
     broken_off(bench, phase)
@@ -300,9 +300,9 @@ def stopped_in(table, gate, command, acts):
     table.grip, table.wait = begin, pass_time
 
 
-@pytest.mark.parametrize('acts', [True, False])
-@pytest.mark.parametrize('command', ['close', 'open'])
-@pytest.mark.parametrize('action', ['grasp', 'follow'])
+@pytest.mark.parametrize(('action', 'command', 'acts'), [
+    ('grasp', 'close', True), ('grasp', 'open', False), ('grasp', 'close', False),
+    ('follow', 'open', True)])
 def test_after_a_stop_in_a_grip_or_a_release_what_is_held_is_said_to_be_held(
         action, command, acts):
     """Whether the fingers still did what they were told, or their drives were off."""

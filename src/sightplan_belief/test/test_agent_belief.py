@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import random
 import shutil
 from collections import deque
@@ -267,9 +266,8 @@ def test_a_model_that_guesses_solves_no_more_than_none():
     {'inference': 'factorised'}, {'repeats': 'independent'}, {'constraints': False}, {'k': 8},
     {'priors': False}, {'reliability': 'fixed'}, {'look_ahead': False}])
 def test_every_variant_runs(options):
-    for problem in SIMPLE[:2]:
-        ended, _, _ = play('belief', problem, options=options)
-        assert ended.reason in (StopReason.PLAN_DONE, StopReason.BUDGET), ended.message
+    ended, _, _ = play('belief', SIMPLE[0], options=options)
+    assert ended.reason in (StopReason.PLAN_DONE, StopReason.BUDGET), ended.message
 
 
 def test_variants_but_that_without_constraints_solve_with_right_answers():
@@ -340,7 +338,7 @@ def in_view(problem, state):
 def test_what_was_refused_is_not_tried_again_but_explained(method):
     """Things behind closed doors, of which nothing is told; also when much was done already."""
     domain, found = load_domain('household'), []
-    for places in itertools.product(['cabinet_1', 'fridge_1'], repeat=2):
+    for places in (('cabinet_1', 'fridge_1'), ('fridge_1', 'fridge_1')):
         problem = domain.parse_problem('''(define (problem p) (:domain household)
             (:objects apple_1 cup_1 - movable cabinet_1 fridge_1 - container table_1 - object)
             (:init (inside apple_1 {}) (inside cup_1 {}))

@@ -6,6 +6,7 @@ neither is a refusal, nor a guess that says it is one.
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -74,12 +75,14 @@ ANSWER_MARKS = (
      "vLLM's reasoning parsers; Xu et al. 2024, section 3.1"))
 """The marks around answers: regular expression, models, source. They are left out of replies."""
 
-_MARKS = re.compile('|'.join((
+# All marks are tried only where one can begin, as the first of its characters tells.
+_MARKS = re.compile(r'(?:\A|(?=[<\[◁ha]))(?:' + '|'.join((
     f'(?P<open>{"|".join(m.opening for m in THINKING_MARKS if m.opening and not m.channel)})',
     f'(?P<close>{"|".join(m.closing for m in THINKING_MARKS)})',
     f'(?P<channel>{"|".join(m.opening for m in THINKING_MARKS if m.channel)})',
-    r'(?P<end><\|end\|>)')), re.IGNORECASE)
-_AROUND_ANSWER = re.compile('|'.join(mark for mark, *_ in ANSWER_MARKS), re.IGNORECASE)
+    r'(?P<end><\|end\|>)')) + ')', re.IGNORECASE)
+_AROUND_ANSWER = re.compile(f'(?=<)(?:{"|".join(mark for mark, *_ in ANSWER_MARKS)})',
+                            re.IGNORECASE)
 
 # ------------------------------------------------------------------------------------ not knowing
 
@@ -123,6 +126,8 @@ _REFUSAL = re.compile(
     rf'|{CANNOT}\s+(?:help|assist|comply)(?:\s+(?:you|with)\b|\s*(?:[.,;!]|$))', re.MULTILINE)
 
 
+_REFUSED = re.compile('image|picture|photo|screenshot|visual|help|assist|comply')
+"""Words of which every refusal has one."""
 _SEEN_IN = rf'(?:the|this|that|your)\s+(?:{_PICTURE}|scene|frame|view|photo)'
 _THING = r'(?:(?!(?:on|above|under|below|beneath|of|in)\b)\w+\s+){0,3}?(?!(?:on|above|under)\b)\w+'
 _NO_SUCH_THING = re.compile(
@@ -187,12 +192,14 @@ def refuses(text: str) -> bool:
     Whatever else stands in such a reply, such as an example of the form that was asked for, is
     not about the picture. Thoughts do not count.
     """
-    return _REFUSAL.search(after_thoughts(text).lower()) is not None
+    said = after_thoughts(text).lower()
+    return _REFUSED.search(said) is not None and _REFUSAL.search(said) is not None
 
 
 # --------------------------------------------------------------------------------------- thoughts
 
 
+@functools.lru_cache(maxsize=16)
 def after_thoughts(text: str) -> str:
     """Return a reply without its thoughts.
 

@@ -97,7 +97,7 @@ def with_caption(image: NDArray[np.uint8], rows: Sequence[Row]) -> bytes:
         draw.text((_MARGIN, y), text, row.colour, ImageFont.load_default(row.size_px))
         y += row.below_px
     buffer = io.BytesIO()
-    page.save(buffer, 'png')
+    page.save(buffer, 'png', compress_level=1)
     return buffer.getvalue()
 
 
