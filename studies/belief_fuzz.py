@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sightplan.domains import Domain, load_domain
-from sightplan.model import Problem, Verdict
+from sightplan.model import Answer, Problem, Verdict
 from sightplan_belief.constraints import instantiate, read_constraints
 from sightplan_belief.estimator import Estimator, Evidence
 from sightplan_bench.belief_cost import noisy_answers
@@ -88,12 +88,13 @@ Kind = Callable[[Domain, Problem, random.Random], list[Evidence]]
 
 def _all(verdict: Verdict) -> Kind:
     def answers(domain: Domain, problem: Problem, rng: random.Random) -> list[Evidence]:
-        return [Evidence(atom, verdict, 'image') for atom in domain.model(problem).atoms]
+        return [Evidence(atom, Answer(verdict=verdict), 'image')
+                for atom in domain.model(problem).atoms]
     return answers
 
 
 def _at_random(domain: Domain, problem: Problem, rng: random.Random) -> list[Evidence]:
-    return [Evidence(atom, rng.choice(list(Verdict)), 'image')
+    return [Evidence(atom, Answer(verdict=rng.choice(list(Verdict))), 'image')
             for atom in domain.model(problem).atoms]
 
 
@@ -105,7 +106,7 @@ def _contradictions(images: int) -> Kind:
             verdicts = [Verdict.YES, Verdict.NO,
                         *(rng.choice(list(Verdict)) for _ in range(rng.randrange(4)))]
             rng.shuffle(verdicts)
-            found += [Evidence(atom, verdict, f'image {number % images}')
+            found += [Evidence(atom, Answer(verdict=verdict), f'image {number % images}')
                       for number, verdict in enumerate(verdicts)]
         return found
     return answers
@@ -114,7 +115,7 @@ def _contradictions(images: int) -> Kind:
 def _sparse(domain: Domain, problem: Problem, rng: random.Random) -> list[Evidence]:
     """Random answers about at most a tenth of the atoms, or about none."""
     atoms = domain.model(problem).atoms
-    return [Evidence(atom, rng.choice([Verdict.YES, Verdict.NO]), 'image')
+    return [Evidence(atom, Answer(verdict=rng.choice([Verdict.YES, Verdict.NO])), 'image')
             for atom in rng.sample(list(atoms), rng.randrange(len(atoms) // 10 + 1))]
 
 

@@ -29,9 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.domains import Domain, InstantiatedModel
-from sightplan.model import Action, Atom, Problem, State, Verdict
+from sightplan.model import Action, Answer, Atom, Problem, State, Verdict
 from sightplan_belief.constraints import CardinalityRule, Constraints
-from sightplan_belief.estimator import Evidence
 from sightplan_belief.observation_model import ObservationModel
 
 Floats = NDArray[np.float64]
@@ -201,36 +200,36 @@ class ArrangementBelief:
         self._best = []
         self._trim()
 
-    def answer(self, answers: Sequence[Evidence]) -> None:
+    def answer(self, answers: Mapping[Atom, Answer]) -> None:
         """Take in answers about one picture: one measurement of each thing that was asked about.
 
         Answers about empty places count for themselves.
         """
         self._best, self._read = [], True
-        rows: dict[int, dict[int, Evidence]] = {}
-        for answer in answers:
-            if answer.atom.predicate == self.structure.predicate:
-                thing, place = answer.atom.args
+        rows: dict[int, dict[int, Answer]] = {}
+        for atom, answer in answers.items():
+            if atom.predicate == self.structure.predicate:
+                thing, place = atom.args
                 rows.setdefault(self._thing[thing], {})[self._place[place]] = answer
-            elif answer.atom.predicate == self.structure.empty:
-                column = self._place[answer.atom.args[0]]
-                false, true = self._likelihoods(answer)
+            elif atom.predicate == self.structure.empty:
+                column = self._place[atom.args[0]]
+                false, true = self.rates.log_likelihoods(atom.predicate, answer)
                 self.table[:, column] += false - true  # at most one thing is there
-        for row, items in rows.items():
-            if any(item.verdict.says is not None for item in items.values()):
-                self._measure(row, items)
+        for row, about in rows.items():
+            if any(answer.verdict.says is not None for answer in about.values()):
+                self._measure(row, about)
         self._trim()
 
-    def _measure(self, row: int, items: Mapping[int, Evidence]) -> None:
-        """Add the evidence of one batch of answers about a thing's place."""
-        said = {column: item.verdict for column, item in items.items()}
+    def _measure(self, row: int, answers: Mapping[int, Answer]) -> None:
+        """Add the evidence of one batch of answers about a thing's place, by place."""
+        said = {column: answer.verdict for column, answer in answers.items()}
         gain = np.zeros(self.table.shape[1])
         base = 0.0
-        for column, item in items.items():
-            false, true = self._likelihoods(item)
+        for column, answer in answers.items():
+            false, true = self.rates.log_likelihoods(self.structure.predicate, answer)
             base += false
             gain[column] += true - false
-            if item.verdict is Verdict.YES:
+            if answer.verdict is Verdict.YES:
                 gain[list(self._next_to.get(column, ()))] += self._near_gain
         last = self._last.get(row)
         if last == said:
@@ -240,11 +239,6 @@ class ArrangementBelief:
             gain = np.log(rho + (1.0 - rho) * np.exp(gain + base))
         self._last[row] = said
         self.table[row] += gain
-
-    def _likelihoods(self, answer: Evidence) -> tuple[float, float]:
-        """Log P(answer | atom false), log P(answer | atom true) [nats]."""
-        return self.rates.log_likelihoods(answer.atom.predicate, answer.verdict, answer.p_yes,
-                                          answer.p_no, answer.bounded)
 
     def move(self, thing: int, target: Sequence[int | None], success: float) -> None:
         """A thing was moved: from each place to another, where that was possible.

@@ -7,7 +7,7 @@ those is listed, best first, per group of atoms that constraints tie together.
 Example::
 
     estimator = Estimator(load_domain('blocksworld'), problem)
-    estimate = estimator.estimate([Evidence(Atom('on', ('r', 'g')), Verdict.YES), ...])
+    estimate = estimator.estimate([Evidence(Atom('on', ('r', 'g')), Answer('Yes')), ...])
     estimate.state, estimate.marginals
 """
 
@@ -57,24 +57,17 @@ CERTAIN = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """An answer about an atom, as evidence.
+    """An answer with what it is about.
 
     Attributes:
         atom: what was asked.
-        verdict: what was answered.
+        answer: what was answered.
         image: which image it was about; the same text means the same image.
-        p_yes: probability of "yes", if the model gave one.
-        p_no: probability of "no", likewise.
-        bounded: whether the smaller one is a bound, as in ``Answer``; then the belief takes the
-            least informative likelihood that the bound allows.
     """
 
     atom: Atom
-    verdict: Verdict
+    answer: Answer
     image: str = ''
-    p_yes: float | None = None
-    p_no: float | None = None
-    bounded: bool = False
 
 
 def evidence_of(answers: Mapping[Atom, Answer], image: str = '') -> list[Evidence]:
@@ -84,8 +77,7 @@ def evidence_of(answers: Mapping[Atom, Answer], image: str = '') -> list[Evidenc
         answers: by what was asked.
         image: id of the picture.
     """
-    return [Evidence(atom, answer.verdict, image, answer.p_yes, answer.p_no, answer.bounded)
-            for atom, answer in answers.items()]
+    return [Evidence(atom, answer, image) for atom, answer in answers.items()]
 
 
 MOST_LISTED = 100_000
@@ -275,28 +267,15 @@ class Estimator:
             images.setdefault((self.number[item.atom], item.image), []).append(item)
         last: dict[int, Verdict] = {}
         for (number, _), items in images.items():
-            readable = [item for item in items if item.verdict.says is not None]
-            pairs = [self.log_likelihoods(item, last.get(number)) for item in readable or items]
+            readable = [item for item in items if item.answer.verdict.says is not None]
+            pairs = [self.observation_model.log_likelihoods(
+                item.atom.predicate, item.answer, last.get(number)) for item in readable or items]
             false, true = (sum(side) / len(pairs) for side in zip(*pairs, strict=True))
             scores[number] += true - false
             base += false
             if readable:
-                last[number] = readable[-1].verdict
+                last[number] = readable[-1].answer.verdict
         return scores, base
-
-    def log_likelihoods(self, item: Evidence, last: Verdict | None) -> tuple[float, float]:
-        """Log P(answer | atom false) and log P(answer | atom true) [nats].
-
-        Args:
-            item: the answer.
-            last: the last answer about the atom, on another image, its value unchanged since.
-        """
-        model = self.observation_model
-        if last is None:
-            return model.log_likelihoods(item.atom.predicate, item.verdict, item.p_yes, item.p_no,
-                                         item.bounded)
-        return model.repeated_log_likelihoods(item.atom.predicate, item.verdict, last,
-                                              item.p_yes, item.p_no, item.bounded)
 
     def solve(self, scores: Floats, reasons: Sequence[Reasons] = ()) -> Posterior:
         """Posterior under any scores.

@@ -13,6 +13,7 @@ from sightplan.domains import InstantiatedModel
 from sightplan.domains.batches import BatchModel
 from sightplan.model import (
     Action,
+    Answer,
     Atom,
     FeedbackStatus,
     Literal,
@@ -20,7 +21,7 @@ from sightplan.model import (
     check_settings,
     param,
 )
-from sightplan_belief.estimator import FAINT, Estimator, Evidence
+from sightplan_belief.estimator import FAINT, Estimator
 from sightplan_belief.priors import Priors
 from sightplan_belief.solver import Bools, Floats
 
@@ -165,8 +166,8 @@ class JointBelief:
             visible: names of all objects in view.
         """
 
-    def answer(self, answers: Sequence[Evidence]) -> None:
-        """Take in answers about the last image.
+    def answer(self, answers: Mapping[Atom, Answer]) -> None:
+        """Take in answers about the last image, by what was asked.
 
         The second answer about an atom on the same image says nothing new and is dropped.
 

@@ -9,7 +9,6 @@ added up per atom: atoms move together, in joint states.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.domains import InstantiatedModel
-from sightplan.model import Action, Atom, FeedbackStatus, InputError, State, Verdict
+from sightplan.model import Action, Answer, Atom, FeedbackStatus, InputError, State, Verdict
 from sightplan_belief.estimator import CERTAIN, Estimator, Evidence, Reasons
 from sightplan_belief.joint_belief import FilterSettings, JointBelief
+from sightplan_belief.observation_model import ObservationModel
 from sightplan_belief.solver import Bools, Floats
 
 _BRANCHES = 8  # outcomes considered of an action with effects that are not reliable
@@ -39,12 +39,11 @@ class ListedBelief(JointBelief):
                  settings: FilterSettings | None = None) -> None:
         super().__init__(estimator, model, settings)
         self._model = model
-        self._observation_model = estimator.observation_model
         n = len(self.atoms)
         self._last_values: Bools  # values when each atom was last asked about
         self._scores: Floats
         self._provided = np.zeros(n)
-        self._hidden = np.zeros(n)
+        self._prior_log_odds = np.zeros(n)
         self._first: list[Evidence] = []  # answers before the first action
         self._rejected: list[Action] = []  # since the last action that was executed
         self._image = ''  # the current one
@@ -55,6 +54,11 @@ class ListedBelief(JointBelief):
         self._last: dict[int, Verdict] = {}
         self._moved = False
         self._resolve()
+
+    @property
+    def _observation_model(self) -> ObservationModel:
+        """Rates of answers and actions; others after ``use_rates``."""
+        return self._estimator.observation_model
 
     # --- reading --------------------------------------------------------------------------------
 
@@ -84,8 +88,8 @@ class ListedBelief(JointBelief):
         """Set the prior probabilities of atoms, before the first action."""
         for atom, p in prior.items():
             if atom in self._estimator.number:
-                self._hidden[self._estimator.number[atom]] = float(_logit(np.array(p)))
-        if self._hidden.any() and not self._moved:
+                self._prior_log_odds[self._estimator.number[atom]] = float(_logit(np.array(p)))
+        if self._prior_log_odds.any() and not self._moved:
             self._resolve()
 
     def observe(self, image: str) -> None:
@@ -108,38 +112,40 @@ class ListedBelief(JointBelief):
             if weights is not None:
                 self._image_scores[column] = weights[1] - weights[0]
 
-    def answer(self, answers: Sequence[Evidence]) -> None:
+    def answer(self, answers: Mapping[Atom, Answer]) -> None:
         """Take in answers; see ``JointBelief.answer``."""
         taken = []
-        for item in answers:
-            column = self._estimator.number.get(item.atom)
+        for atom, answer in answers.items():
+            column = self._estimator.number.get(atom)
             if column is None:
-                raise InputError(f'{item.atom} is not tracked (the belief is about '
+                raise InputError(f'{atom} is not tracked (the belief is about '
                                  f'{len(self.atoms)} atoms of this problem)')
             if column in self._answered:
                 continue
             self._answered[column] = (
-                None if item.verdict.says is None
-                else self._estimator.log_likelihoods(item, None))
-            taken.append((column, item))
-            false, true = self._weigh(column, item)
+                None if answer.verdict.says is None
+                else self._observation_model.log_likelihoods(atom.predicate, answer))
+            taken.append((column, answer))
+            false, true = self._weigh(column, answer)
             self._image_scores[column] = np.mean(true - false)
             self._scores = self._scores + np.where(self._values[:, column], true, false)
-        for column, item in taken:
-            if item.verdict.says is not None:
+        for column, answer in taken:
+            if answer.verdict.says is not None:
                 self._last_values[:, column] = self._values[:, column]
-                self._last[column] = item.verdict
+                self._last[column] = answer.verdict
         if not self._moved and taken:
-            self._first += [dataclasses.replace(item, image=self._image) for _, item in taken]
+            self._first += [Evidence(self.atoms[column], answer, self._image)
+                            for column, answer in taken]
             self._resolve()
 
-    def _weigh(self, column: int, item: Evidence) -> tuple[Floats, Floats]:
+    def _weigh(self, column: int, answer: Answer) -> tuple[Floats, Floats]:
         """Log P(answer | false), log P(answer | true), each (K,), per joint state."""
-        fresh = self._estimator.log_likelihoods(item, None)
+        predicate = self.atoms[column].predicate
+        fresh = self._observation_model.log_likelihoods(predicate, answer)
         last = self._last.get(column)
         if last is None or self.settings.repeats == 'independent':
             return np.full(len(self._values), fresh[0]), np.full(len(self._values), fresh[1])
-        again = self._estimator.log_likelihoods(item, last)
+        again = self._observation_model.log_likelihoods(predicate, answer, last)
         unchanged = self._last_values[:, column] == self._values[:, column]
         return (np.where(unchanged, again[0], fresh[0]), np.where(unchanged, again[1], fresh[1]))
 
@@ -156,9 +162,9 @@ class ListedBelief(JointBelief):
                 self._resolve()
             return
         applicable = self._batch.applicable(action, self._values)
-        odds = self._observation_model
+        rates = self._observation_model
         self._scores = self._scores + np.where(
-            applicable, math.log1p(-odds.rejection), math.log(odds.execution_if_inapplicable))
+            applicable, math.log1p(-rates.rejection), math.log(rates.execution_if_inapplicable))
         self._moved = True
         self._provided[:] = 0.0
         self._first.clear()
@@ -167,14 +173,14 @@ class ListedBelief(JointBelief):
 
     def _rejection(self, action: Action, rows: Bools) -> Floats:
         """(K,) log P(rejected | joint state), per row of values (K, n)."""
-        odds = self._observation_model
-        return np.where(self._batch.applicable(action, rows), math.log(odds.rejection),
-                        math.log1p(-odds.execution_if_inapplicable))
+        rates = self._observation_model
+        return np.where(self._batch.applicable(action, rows), math.log(rates.rejection),
+                        math.log1p(-rates.execution_if_inapplicable))
 
     def _reasons(self) -> list[Reasons]:
         """Obstacles of the rejected actions for the solver: one of each must have held."""
-        odds = self._observation_model
-        cost = math.log1p(-odds.execution_if_inapplicable) - math.log(odds.rejection)
+        rates = self._observation_model
+        cost = math.log1p(-rates.execution_if_inapplicable) - math.log(rates.rejection)
         return [(self._model.obstacles(action), cost) for action in self._rejected]
 
     # --- the mathematics ------------------------------------------------------------------------
@@ -186,14 +192,14 @@ class ListedBelief(JointBelief):
         """
         reasons = self._reasons()
         posterior = self._estimator.solve(self._estimator.scores(self._first)[0] + self._provided
-                                          + self._hidden, reasons)
+                                          + self._prior_log_odds, reasons)
         self._values, self._scores = posterior.values, posterior.scores
         for action, (obstacles, _) in zip(self._rejected, reasons, strict=True):
             if not self._estimator.ties(obstacles):  # the solver could not heed it
                 self._scores = self._scores + self._rejection(action, self._values)
         self._scores = self._scores - self._scores.max()
         self._last_values = self._values.copy()
-        self._prior = np.full(len(self.atoms), 0.5)
+        self._old_marginals = np.full(len(self.atoms), 0.5)
 
     def _move(self, action: Action, applicable: Bools) -> None:
         """Move every joint state to the states after the action."""
@@ -237,7 +243,7 @@ class ListedBelief(JointBelief):
         self._values = np.array([row for _, row, _ in best])
         self._last_values = np.array([history for _, _, history in best])
         self._scores = np.array([score for score, _, _ in best]) - best[0][0]
-        self._prior = self.weights @ self._values
+        self._old_marginals = self.weights @ self._values
 
     def _after(self, effects: Mapping[Atom, bool], row: Bools) -> Bools:
         row = row.copy()
@@ -307,7 +313,7 @@ class ListedBelief(JointBelief):
 
     def _inclination(self) -> Floats:
         """Log odds (n,) kept from the old belief for the search for other states [nats]."""
-        return _PRIOR_WEIGHT * np.clip(_logit(self._prior), -2.5, 2.5)
+        return _PRIOR_WEIGHT * np.clip(_logit(self._old_marginals), -2.5, 2.5)
 
     def _evidence(self, rows: Bools, scores: Floats) -> Floats:
         """Log evidence (K,) for rows of values (K, n): scores of atoms, and refusals [nats]."""
@@ -348,8 +354,8 @@ class ListedBelief(JointBelief):
         return self._answered
 
     def _rates(self, columns: NDArray[np.intp]) -> Floats:
-        return np.array([self._observation_model.p_yes(
-            self.atoms[i].predicate, self._last_if_dependent(i)) for i in columns])
+        return np.array([self._observation_model.rates(self.atoms[i].predicate).yes(
+            self._last_if_dependent(i)) for i in columns])
 
     def _last_if_dependent(self, column: int) -> Verdict | None:
         if self.settings.repeats == 'independent':
@@ -368,23 +374,23 @@ class FactorisedBelief(ListedBelief):
 
     def _resolve(self) -> None:
         super()._resolve()
-        self._log_odds = self._estimator.scores(self._first)[0] + self._hidden
+        self._log_odds = self._estimator.scores(self._first)[0] + self._prior_log_odds
 
-    def answer(self, answers: Sequence[Evidence]) -> None:
+    def answer(self, answers: Mapping[Atom, Answer]) -> None:
         """Add the evidence to the log-odds and project."""
-        taken = [item for item in answers
-                 if self._estimator.number.get(item.atom) not in self._answered]
+        taken = {atom: answer for atom, answer in answers.items()
+                 if self._estimator.number.get(atom) not in self._answered}
         super().answer(answers)
         if not self._moved:
             return
-        for item in taken:
-            false, true = self._estimator.log_likelihoods(item, None)
-            self._log_odds[self._estimator.number[item.atom]] += true - false
+        for atom, answer in taken.items():
+            false, true = self._observation_model.log_likelihoods(atom.predicate, answer)
+            self._log_odds[self._estimator.number[atom]] += true - false
         self._project()
 
     def _move(self, action: Action, applicable: Bools) -> None:
         super()._move(action, applicable)
-        self._log_odds = _logit(np.clip(self._prior, 1e-3, 1.0 - 1e-3))
+        self._log_odds = _logit(np.clip(self._old_marginals, 1e-3, 1.0 - 1e-3))
         self._project()
 
     def _project(self) -> None:

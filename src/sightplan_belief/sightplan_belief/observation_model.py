@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, NonNegativeInt, TypeAdapter
 
-from sightplan.model import InputError, Verdict, user_path
+from sightplan.model import Answer, InputError, Verdict, user_path
 from sightplan.model.logged import without_seed
 from sightplan.model.odds import log_odds
 from sightplan.model.reading import Record, read_file
@@ -57,8 +57,8 @@ _CERTAIN = -math.log(1e-9)
 class Platt:
     """Weight of an answer's probabilities (Platt 1999, as a likelihood ratio).
 
-    The log likelihood ratio of true to false is ``slope * x + intercept`` with
-    x = logit(p_yes / (p_yes + p_no)).
+    The log likelihood ratio of true to false is ``slope * x + intercept`` with x the log odds of
+    ``Answer.yes_probability``.
     """
 
     __pydantic_config__: ClassVar = Record.model_config
@@ -66,19 +66,18 @@ class Platt:
     slope: _Finite
     intercept: _Finite
 
-    def log_ratio(self, p_yes: float, p_no: float, bounded: bool = False) -> float:
+    def log_ratio(self, p: float, bound: str = '') -> float:
         """Log P(answer | true) / P(answer | false) [nats], limited as all rates are.
 
         Args:
-            p_yes: probability of "yes".
-            p_no: probability of "no".
-            bounded: whether the smaller one is a bound (``Answer.bounded``). Then the ratio is
-                the one nearest to 0, which says least, of all that the bound allows.
+            p: ``Answer.yes_probability``.
+            bound: ``Answer.bound``. Where p is only bounded, the ratio is the one nearest to 0,
+                which says least, of all that the bound allows.
         """
-        ratio = self._limited(logit(p_yes, p_no))
-        if not bounded:
+        ratio = self._limited(logit(p))
+        if not bound:
             return ratio
-        other = self._limited(math.copysign(_CERTAIN, p_yes - p_no))
+        other = self._limited(_CERTAIN if bound == '≥' else -_CERTAIN)
         return 0.0 if ratio * other <= 0.0 else min(ratio, other, key=abs)
 
     def _limited(self, x: float) -> float:
@@ -133,7 +132,7 @@ class AnswerRates:
         """Number of answers about false atoms that the rates count as."""
         return min(max(self.n_false, _LEAST_ANSWERS), _MOST_ANSWERS)
 
-    def chances(self, verdict: Verdict, last: Verdict | None = None) -> tuple[float, float]:
+    def likelihoods(self, verdict: Verdict, last: Verdict | None = None) -> tuple[float, float]:
         """P(verdict | atom false), P(verdict | atom true).
 
         Args:
@@ -145,11 +144,11 @@ class AnswerRates:
             return self.unread_false, self.unread_true
         unknown = (self.unknown_false, self.unknown_true)
         yes = self.yes(last)
-        chances = {Verdict.UNKNOWN: unknown,
-                   Verdict.YES: (yes[0] * (1.0 - unknown[0]), yes[1] * (1.0 - unknown[1])),
-                   Verdict.NO: ((1.0 - yes[0]) * (1.0 - unknown[0]),
-                                (1.0 - yes[1]) * (1.0 - unknown[1]))}[verdict]
-        return chances[0] * (1.0 - self.unread_false), chances[1] * (1.0 - self.unread_true)
+        false, true = {Verdict.UNKNOWN: unknown,
+                       Verdict.YES: (yes[0] * (1.0 - unknown[0]), yes[1] * (1.0 - unknown[1])),
+                       Verdict.NO: ((1.0 - yes[0]) * (1.0 - unknown[0]),
+                                    (1.0 - yes[1]) * (1.0 - unknown[1]))}[verdict]
+        return false * (1.0 - self.unread_false), true * (1.0 - self.unread_true)
 
     def yes(self, last: Verdict | None = None) -> tuple[float, float]:
         """P(yes | yes or no, atom false), P(yes | yes or no, atom true); ``last``: see above."""
@@ -249,61 +248,37 @@ class ObservationModel:
         """The reliability of an action schema."""
         return self.actions.get(name, self.other_action)
 
-    def log_likelihoods(self, predicate: str, verdict: Verdict, p_yes: float | None = None,
-                        p_no: float | None = None, bounded: bool = False) -> tuple[float, float]:
-        """Weight of the first answer about an atom.
+    def log_likelihoods(self, predicate: str, answer: Answer, last: Verdict | None = None,
+                        ) -> tuple[float, float]:
+        """Weight of an answer about an atom.
+
+        Its verdict has a weight in any case; its probabilities take the place of that weight where
+        a calibration has found that they help (``AnswerRates.platt``).
 
         Args:
             predicate: of the atom.
-            verdict: the answer.
-            p_yes: its probability of "yes", if there is one; counts only where a calibration has
-                found that it helps.
-            p_no: likewise.
-            bounded: whether the smaller one is a bound; see ``Platt.log_ratio``.
-
-        Returns:
-            log P(answer | atom false), log P(answer | atom true) [nats].
-        """
-        rates = self.rates(predicate)
-        low, high = map(math.log, rates.chances(verdict))
-        if rates.platt is None or p_yes is None or p_no is None or verdict.says is None:
-            return low, high
-        return _with_ratio((low, high), rates.platt.log_ratio(p_yes, p_no, bounded))
-
-    def repeated_log_likelihoods(self, predicate: str, verdict: Verdict, last: Verdict,
-                                 p_yes: float | None = None, p_no: float | None = None,
-                                 bounded: bool = False) -> tuple[float, float]:
-        """Weight of an answer on a new image, if the value is unchanged since the last answer.
-
-        Args:
-            predicate: of the atom.
-            verdict: the answer.
-            last: the last answer about the atom; after one that says neither yes nor no the
-                answer counts as a first one.
-            p_yes: see ``log_likelihoods``. The weight of a repeated verdict is that of its
-                probabilities, in the fraction that repeating leaves of a verdict's weight; an
-                answer that differs from the last one counts by its verdict.
-            p_no: likewise.
-            bounded: see ``log_likelihoods``.
+            answer: the answer.
+            last: verdict of the last answer about the atom, on another image, its value unchanged
+                since; None, UNPARSED or UNKNOWN: the answer is a first one. The weight of a
+                repeated verdict is that of its probabilities, in the fraction that repeating
+                leaves of a verdict's weight; an answer that differs from the last one counts by
+                its verdict.
 
         Returns:
             log P(answer | atom false, last), log P(answer | atom true, last) [nats].
         """
-        if last.says is None:
-            return self.log_likelihoods(predicate, verdict, p_yes, p_no, bounded)
-        rates = self.rates(predicate)
-        low, high = map(math.log, rates.chances(verdict, last))
-        if (rates.platt is None or p_yes is None or p_no is None or verdict is not last):
+        rates, verdict, p = self.rates(predicate), answer.verdict, answer.yes_probability
+        low, high = map(math.log, rates.likelihoods(verdict, last))
+        repeated = last is not None and last.says is not None
+        if rates.platt is None or p is None or verdict.says is None or (
+                repeated and verdict is not last):
             return low, high
-        first = rates.chances(verdict)
-        weight = math.log(first[1] / first[0])
-        fraction = min(max((high - low) / weight, 0.0), 1.0) if weight else 0.0
-        return _with_ratio((low, high), fraction * rates.platt.log_ratio(
-            p_yes, p_no, bounded))
-
-    def p_yes(self, predicate: str, last: Verdict | None = None) -> tuple[float, float]:
-        """P(yes | atom false), P(yes | atom true) of a yes or no; ``last`` as above."""
-        return self.rates(predicate).yes(last)
+        ratio = rates.platt.log_ratio(p, answer.bound)
+        if repeated:
+            first = rates.likelihoods(verdict)
+            weight = math.log(first[1] / first[0])
+            ratio *= min(max((high - low) / weight, 0.0), 1.0) if weight else 0.0
+        return _with_ratio((low, high), ratio)
 
     def check(self, model: str, domain: Domain, prompt: str = '') -> None:
         """Check that the rates are about this model, these questions, prompt and domain.
@@ -397,10 +372,9 @@ def read_observation_model(path: Path | str) -> ObservationModel:
                          f'{path}"') from error
 
 
-def logit(p_yes: float, p_no: float) -> float:
-    """Log odds of "yes" against "no" [nats], bounded; 0 where both are 0."""
-    total = p_yes + p_no
-    return log_odds(p_yes / total, 1e-9) if total > 0.0 else 0.0
+def logit(p: float) -> float:
+    """Log odds [nats] of ``Answer.yes_probability``, bounded."""
+    return log_odds(p, 1e-9)
 
 
 def clip(rate: float) -> float:

@@ -11,7 +11,7 @@ possible state is ever out of reach.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from sightplan.domains import InstantiatedModel
 from sightplan.model import (
     Action,
+    Answer,
     Atom,
     FeedbackStatus,
     InputError,
     State,
 )
 from sightplan.model.odds import log_odds, probabilities
-from sightplan_belief.estimator import FAINT, Estimator, Evidence
+from sightplan_belief.estimator import FAINT, Estimator
 from sightplan_belief.joint_belief import FilterSettings, JointBelief
 from sightplan_belief.priors import Priors, situation_of
 from sightplan_belief.solver import Bools, Floats
@@ -58,7 +59,7 @@ class SampledBelief(JointBelief):
                                 self.settings.repeats == 'independent',
                                 self.settings.reliability == 'fixed', estimator.correlation)
         self._image = ''
-        self._images: dict[str, dict[int, Evidence]] = {}
+        self._images: dict[str, dict[int, Answer]] = {}
         self._answered = self._images.setdefault('', {})
         self._proposals = Proposals(self.atoms)
         self._moved = False
@@ -109,8 +110,8 @@ class SampledBelief(JointBelief):
             column = self._estimator.number.get(atom)
             if column is not None:
                 p[column], known[column] = value, True
-        log_odds = log_odds_within(np.clip(p, FAINT, 1.0 - FAINT), self._rules)
-        self._history.prior[known] = log_odds[known]
+        found = log_odds_within(np.clip(p, FAINT, 1.0 - FAINT), self._rules)
+        self._history.prior[known] = found[known]
         self._begin()
 
     def provide(self, facts: Mapping[Atom, bool]) -> None:
@@ -129,9 +130,9 @@ class SampledBelief(JointBelief):
         """Take in a new picture; see ``JointBelief.observe``."""
         if image and image == self._image:
             self._history.look()
-            for column, item in self._answered.items():
-                if item.verdict.says is not None:
-                    self._history.answer(column, item, same_picture=True)
+            for column, answer in self._answered.items():
+                if answer.verdict.says is not None:
+                    self._history.answer(column, answer, same_picture=True)
             self._update(news=len(self._answered))
             return
         self._image = image
@@ -178,17 +179,17 @@ class SampledBelief(JointBelief):
         if shifted:
             self._update(news=0)
 
-    def answer(self, answers: Sequence[Evidence]) -> None:
+    def answer(self, answers: Mapping[Atom, Answer]) -> None:
         """Take in answers; see ``JointBelief.answer``."""
         taken = 0
-        for item in answers:
-            column = self._estimator.number.get(item.atom)
+        for atom, answer in answers.items():
+            column = self._estimator.number.get(atom)
             if column is None:
-                raise InputError(f'{item.atom} is not tracked (the belief is about '
+                raise InputError(f'{atom} is not tracked (the belief is about '
                                  f'{len(self.atoms)} atoms of this problem)')
             if column not in self._answered:
-                self._answered[column] = item
-                self._history.answer(column, item)
+                self._answered[column] = answer
+                self._history.answer(column, answer)
                 taken += 1
         if taken:
             self._update(news=taken)

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.domains.batches import BatchModel
-from sightplan.model import Action, Atom, FeedbackStatus, Verdict
-from sightplan_belief.estimator import CERTAIN, Evidence
+from sightplan.model import Action, Answer, Atom, FeedbackStatus, Verdict
+from sightplan_belief.estimator import CERTAIN
 from sightplan_belief.observation_model import HIGH, LOW, ObservationModel
 from sightplan_belief.visibility import Visibility
 
@@ -187,17 +187,15 @@ class History:
         """Note what is in view in the last picture."""
         self.sights.see(self._looks - 1, visible)
 
-    def answer(self, column: int, item: Evidence, same_picture: bool = False) -> None:
-        """Take in an answer about the last picture."""
-        verdict = _VERDICTS[item.verdict]
+    def answer(self, column: int, answer: Answer, same_picture: bool = False) -> None:
+        """Take in an answer about the atom of a column, in the last picture."""
+        atom = self._atoms[column]
         extra = (0.0, 0.0)
-        name = item.atom.predicate
-        if item.p_yes is not None and item.p_no is not None:
-            with_p = self._rates.log_likelihoods(name, item.verdict, item.p_yes, item.p_no,
-                                                 item.bounded)
-            plain = self._rates.log_likelihoods(name, item.verdict)
+        if answer.yes_probability is not None:
+            with_p = self._rates.log_likelihoods(atom.predicate, answer)
+            plain = self._rates.log_likelihoods(atom.predicate, Answer(verdict=answer.verdict))
             extra = (with_p[0] - plain[0], with_p[1] - plain[1])
-        things = set(item.atom.args)
+        things = set(atom.args)
         related = [number for number, other in enumerate(self._answers)
                    if other.look == self._looks - 1
                    and things.intersection(self._atoms[other.column].args)]
@@ -206,9 +204,9 @@ class History:
         self._related.append(len(related))
         self._columns = None
         self._answers.append(_Answer(
-            column, self._looks - 1, int(self._predicate[column]), verdict,
+            column, self._looks - 1, int(self._predicate[column]), _VERDICTS[answer.verdict],
             self._last.get(column, -1), same_picture, extra))
-        if item.verdict.says is not None:
+        if answer.verdict.says is not None:
             self._last[column] = len(self._answers) - 1
 
     def last(self, column: int) -> int:
@@ -461,7 +459,7 @@ def _put(values: Bools, facts: _Provided) -> Bools:
 def _pseudo_counts(rates: ObservationModel, predicate: str, value: bool) -> list[float]:
     found = rates.rates(predicate)
     strength = found.strength_true if value else found.strength_false
-    return [strength * found.chances(verdict)[value] for verdict in _VERDICTS]
+    return [strength * found.likelihoods(verdict)[value] for verdict in _VERDICTS]
 
 
 def _persistence(repeat: Floats, wrong: Floats) -> Floats:

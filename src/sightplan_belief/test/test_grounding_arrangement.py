@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightplan.domains import load_domain
-from sightplan.model import Atom, Verdict
+from sightplan.model import Answer, Atom, Verdict
 from sightplan_belief.arrangement import ArrangementBelief, Structure, k_best, structure_of
 from sightplan_belief.constraints import read_constraints
-from sightplan_belief.estimator import Evidence
 from sightplan_belief.observation_model import ObservationModel
 
 STRUCTURE = Structure('at', 'empty', ('r', 'g'), ('a1', 'b1', 'a2', 'b2'))
@@ -82,23 +81,24 @@ def test_structures(name, split, is_one):
 def test_answers_about_one_picture_are_bayes(given_answers):
     found, rates = belief(), ObservationModel.default()
     atoms = [Atom('at', (STRUCTURE.things[t], STRUCTURE.places[c])) for t, c, _ in given_answers]
-    found.answer([Evidence(atom, verdict) for atom, (_, _, verdict) in zip(
-        atoms, given_answers, strict=True)])
+    found.answer({atom: Answer(verdict=verdict) for atom, (_, _, verdict) in zip(
+        atoms, given_answers, strict=True)})
     weights = {}
     for placement in ALL:
         log = 0.0
         for thing in range(2):
             mine = [(c, v) for t, c, v in given_answers if t == thing]
             if any(v.says is not None for _, v in mine):
-                log += sum(rates.log_likelihoods('at', v)[placement[thing] == c] for c, v in mine)
+                log += sum(rates.log_likelihoods('at', Answer(verdict=v))[placement[thing] == c]
+                           for c, v in mine)
         weights[placement] = math.exp(log)
     close(found.best(len(ALL)), exact(weights))
 
 
 def test_a_repeated_row_counts_less_than_a_new_one():
     once, twice = belief(), belief()
-    row = [Evidence(Atom('at', ('r', place)), Verdict.YES if place == 'a1' else Verdict.NO)
-           for place in STRUCTURE.places]
+    row = {Atom('at', ('r', place)): Answer('Yes' if place == 'a1' else 'No')
+           for place in STRUCTURE.places}
     once.answer(row)
     twice.answer(row)
     first = twice.table.copy()
@@ -153,8 +153,8 @@ def test_a_thing_that_was_moved_was_not_where_it_could_not_be_moved():
 
 def test_an_answer_about_an_empty_place_is_bayes():
     found, rates = belief(), ObservationModel.default()
-    found.answer([Evidence(Atom('empty', ('a1',)), Verdict.YES)])
-    false, true = rates.log_likelihoods('empty', Verdict.YES)
+    found.answer({Atom('empty', ('a1',)): Answer('Yes')})
+    false, true = rates.log_likelihoods('empty', Answer('Yes'))
     close(found.best(12), exact({p: math.exp(false if 0 in p else true) for p in ALL}))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sightplan.domains import load_domain
 from sightplan.domains.sliding.boards import Board, cell_names, next_atoms, slide
-from sightplan.model import Action, Atom, Literal, Problem, Verdict
+from sightplan.model import Action, Answer, Atom, Literal, Problem, Verdict
 from sightplan_belief.arrangement import (
     LISTED,
     ArrangementBelief,
@@ -23,7 +23,6 @@ from sightplan_belief.arrangement import (
     targets,
 )
 from sightplan_belief.constraints import read_constraints
-from sightplan_belief.estimator import Evidence
 from sightplan_belief.observation_model import ObservationModel
 
 PIECES = ('red_cube', 'blue_sphere', 'green_pyramid')
@@ -149,10 +148,10 @@ def test_whatever_is_learnt_a_belief_is_a_distribution_over_arrangements(case, l
         thing, place = thing % board.size, place % board.size ** 2
         target = board.targets[thing, way]
         if what == 'a':
-            belief.answer([Evidence(board.structure.atoms[thing * board.size ** 2 + place],
-                                  verdict)])
+            atom = board.structure.atoms[thing * board.size ** 2 + place]
+            belief.answer({atom: Answer(verdict=verdict)})
         elif what == 'e':
-            belief.answer([Evidence(board.structure.empties[place], verdict)])
+            belief.answer({board.structure.empties[place]: Answer(verdict=verdict)})
         elif what == 'm':
             belief.move(thing, target, 0.9)
         elif what == 'r':

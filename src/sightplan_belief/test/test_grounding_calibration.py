@@ -13,7 +13,7 @@ import pytest
 from doubles import two_blocks
 from sightplan.domains import load_domain
 from sightplan.domains.problem_keys import problem_key
-from sightplan.model import Action, Atom, InputError, State, Verdict
+from sightplan.model import Action, Answer, Atom, InputError, State, Verdict
 from sightplan.model.logged import LoggedAction, LoggedAnswer
 from sightplan_belief.learning.calibration import (
     Hindsight,
@@ -73,8 +73,9 @@ def simulate(rates: dict[str, AnswerRates], n: int = 20, images: int = 2, seed: 
                 if rng.random() < unread:
                     verdict = UNPARSED
                 answers.append(LoggedAnswer(
-                    atom, verdict, atom in state, image=f'{episode}/{image}', episode=episode,
-                    domain='blocksworld', model='m', questions_sha256=DOMAIN.question_hash))
+                    atom, Answer(verdict=verdict), atom in state, image=f'{episode}/{image}',
+                    episode=episode, domain='blocksworld', model='m',
+                    questions_sha256=DOMAIN.question_hash))
     return answers
 
 
@@ -106,11 +107,12 @@ def test_held_out_gains_and_calibrated_predictions() -> None:
 
 def test_a_predicate_without_gain_keeps_the_defaults() -> None:
     default = AnswerRates()
-    few = [dataclasses.replace(a, verdict=YES if i % 7 == 3 else NO)
+    few = [dataclasses.replace(a, answer=Answer('Yes' if i % 7 == 3 else 'No'))
            for i, a in enumerate(simulate(dict.fromkeys(TRUE_RATES, default), 2, 1, seed=5))
            if a.atom.predicate == 'clear']
     # Episodes of opposite character: what one teaches is wrong in the other.
-    odd = [dataclasses.replace(a, verdict=YES if (a.episode == 'episode 0') is a.truth else NO)
+    odd = [dataclasses.replace(a, answer=Answer(
+        'Yes' if (a.episode == 'episode 0') is a.truth else 'No'))
            for a in few]
     found = calibrate(odd, [], DOMAIN)
     [report] = found.predicates
@@ -120,7 +122,7 @@ def test_a_predicate_without_gain_keeps_the_defaults() -> None:
 
 
 def test_few_answers_of_one_image_are_smoothed_but_kept() -> None:
-    answers = [LoggedAnswer(Atom('clear', ('r',)), YES, True, episode='e')]
+    answers = [LoggedAnswer(Atom('clear', ('r',)), Answer('Yes'), True, episode='e')]
     found = calibrate(answers, [], DOMAIN)
     [report] = found.predicates
     assert report.gain is None and report.predictions == ()
@@ -138,7 +140,7 @@ def test_unreadable_answers_are_learned_and_tell_of_the_truth_only_if_that_helps
     even = calibrate(simulate(TRUE_RATES, 20, unread=0.2), [], DOMAIN).model.rates('incolumn')
     assert even.unread_true == even.unread_false == pytest.approx(0.2, abs=0.04)
     rng = random.Random(3)
-    telling = [dataclasses.replace(a, verdict=UNPARSED) if a.truth and rng.random() < 0.4 else a
+    telling = [dataclasses.replace(a, answer=Answer()) if a.truth and rng.random() < 0.4 else a
                for a in simulate(TRUE_RATES, 20)]
     rates = calibrate(telling, [], DOMAIN).model.rates('incolumn')
     assert rates.unread_true == pytest.approx(0.4, abs=0.1) and rates.unread_false < 0.01
@@ -148,7 +150,8 @@ def sometimes_unknown(answers: list[LoggedAnswer], true: float, false: float,
                       ) -> list[LoggedAnswer]:
     """Some answers are "unknown", by the truth of their atoms."""
     rng = random.Random(5)
-    return [dataclasses.replace(a, verdict=UNKNOWN) if rng.random() < (true if a.truth else false)
+    return [dataclasses.replace(a, answer=Answer('Unknown'))
+            if rng.random() < (true if a.truth else false)
             else a for a in answers]
 
 
@@ -181,7 +184,8 @@ def with_probabilities(answers: list[LoggedAnswer], informative: bool) -> list[L
         wrong = (answer.verdict is YES) is not answer.truth
         sure = rng.gauss(1.0 if wrong and informative else 4.0, 0.7)
         p = 1.0 / (1.0 + math.exp(-sure if answer.verdict is YES else sure))
-        changed.append(dataclasses.replace(answer, p_yes=p, p_no=1.0 - p))
+        changed.append(dataclasses.replace(answer, answer=dataclasses.replace(
+            answer.answer, p_yes=p, p_no=1.0 - p)))
     return changed
 
 
@@ -251,7 +255,8 @@ def test_episodes_that_know_the_truth_give_the_rates_of_labels() -> None:
 
 def test_no_episode_confirms_itself() -> None:
     """In the second round each episode is judged by the rates of all others."""
-    good, bad = ([dataclasses.replace(a, verdict=YES if a.truth is right else NO, episode=str(n))
+    good, bad = ([dataclasses.replace(a, answer=Answer('Yes' if a.truth is right else 'No'),
+                                      episode=str(n))
                   for a in simulate(TRUE_RATES, 1, 1)] for n, right in enumerate((True, False)))
     asked: list[ObservationModel] = []
     calibrate_episodes(in_hindsight(good + bad, 1.0, asked), DOMAIN)
@@ -279,13 +284,13 @@ def test_the_defaults_are_what_the_domain_says_of_models() -> None:
     home = load_domain('household')
     expected = read_priors(home).answers['open']
     atom = Atom('open', ('door_1',))
-    few = [LoggedAnswer(atom, YES, True, episode='e')]
+    few = [LoggedAnswer(atom, Answer('Yes'), True, episode='e')]
     [report] = calibrate(few, [], home).predicates
     strength = expected.strength_true
     assert report.rates.yes_true == pytest.approx(
         (1.0 + expected.yes_true * strength) / (1.0 + strength))
     assert report.rates.yes_false == pytest.approx(expected.yes_false)
-    odd = [LoggedAnswer(atom, YES if (n == 0) is truth else NO, truth, image=str(i),
+    odd = [LoggedAnswer(atom, Answer('Yes' if (n == 0) is truth else 'No'), truth, image=str(i),
                         episode=str(n)) for n in (0, 1) for truth in (True, False)
            for i in range(8 * truth, 8 + 8 * truth)]
     found = calibrate(odd, [], home)
@@ -330,7 +335,7 @@ def test_action_reliabilities_come_from_true_states() -> None:
              + [log(str(move), before, before)] * 10 + [log(str(move), before, slipped)] * 10
              + [log(str(move), before, before, False)] * 5
              + [log('moveblock(g, c2)', before, before, False)] * 50)
-    answers = [LoggedAnswer(Atom('clear', ('r',)), YES, True, episode='e')]
+    answers = [LoggedAnswer(Atom('clear', ('r',)), Answer('Yes'), True, episode='e')]
     found = calibrate(answers, lines, DOMAIN).model
     action = found.action('moveblock')
     assert action.n == 100
@@ -346,7 +351,7 @@ def test_rare_failures_stay_thinkable() -> None:
     before = two_blocks().init
     move = Action('moveblock', ('r', 'c2'))
     line = log(str(move), before, DOMAIN.model(two_blocks()).apply(move, before))
-    answers = [LoggedAnswer(Atom('clear', ('r',)), YES, True, episode='e')]
+    answers = [LoggedAnswer(Atom('clear', ('r',)), Answer('Yes'), True, episode='e')]
     action = calibrate(answers, [line] * 100, DOMAIN).model.action('moveblock')
     assert 0.98 < action.success < 0.995 and action.no_op > 0.001 and action.slip > 0.001
 
@@ -354,7 +359,7 @@ def test_rare_failures_stay_thinkable() -> None:
 def test_given_problems_are_used_by_their_keys() -> None:
     problem = two_blocks()
     atom = Atom('clear', ('r',))
-    answers = [LoggedAnswer(atom, YES, True, episode='e', problem=problem_key(problem))]
+    answers = [LoggedAnswer(atom, Answer('Yes'), True, episode='e', problem=problem_key(problem))]
     asked = []
 
     def marginals(problem, evidence, model):
@@ -367,7 +372,7 @@ def test_given_problems_are_used_by_their_keys() -> None:
 
 
 def test_mixed_answers_are_refused() -> None:
-    one = LoggedAnswer(Atom('clear', ('r',)), YES, True, model='m, seed 1', domain='d',
+    one = LoggedAnswer(Atom('clear', ('r',)), Answer('Yes'), True, model='m, seed 1', domain='d',
                        questions_sha256='q')
     check_same_origin([one, dataclasses.replace(one, model='m, seed 2')])
     for change, message in (({'model': 'other'}, '--model'), ({'domain': 'other'}, '--domain'),
@@ -378,13 +383,13 @@ def test_mixed_answers_are_refused() -> None:
 
 def test_what_cannot_be_learned_from_says_so() -> None:
     with pytest.raises(InputError, match='--em'):
-        calibrate([LoggedAnswer(Atom('clear', ('r',)), YES)], [], DOMAIN)
+        calibrate([LoggedAnswer(Atom('clear', ('r',)), Answer('Yes'))], [], DOMAIN)
     with pytest.raises(InputError, match='not one answer'):
         calibrate_unlabelled([], DOMAIN, estimator_marginals(DOMAIN))
     with pytest.raises(InputError, match='not an atom of domain blocksworld'):
-        calibrate([LoggedAnswer(Atom('inside', ('r',)), YES, True)], [], DOMAIN)
+        calibrate([LoggedAnswer(Atom('inside', ('r',)), Answer('Yes'), True)], [], DOMAIN)
     with pytest.raises(InputError, match='r is a block elsewhere, here a column'):
         guess_problem(DOMAIN, [Atom('clear', ('r',)), Atom('incolumn', ('g', 'r'))])
     with pytest.raises(InputError, match='fly'):
-        calibrate([LoggedAnswer(Atom('clear', ('r',)), YES, True)],
+        calibrate([LoggedAnswer(Atom('clear', ('r',)), Answer('Yes'), True)],
                   [log('fly(r)', two_blocks().init, frozenset())], DOMAIN)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sightplan.domains import load_domain
-from sightplan.model import Atom, DomainError, InputError, Problem, Verdict
+from sightplan.model import Answer, Atom, DomainError, InputError, Problem, Verdict
 from sightplan_belief.constraints import Constraints, instantiate, read_constraints
 from sightplan_belief.estimator import Estimator, EstimatorSettings, Evidence
 from sightplan_belief.observation_model import ObservationModel
@@ -63,7 +63,8 @@ answers_about = st.dictionaries(
 
 
 def evidence(answers: dict[Atom, bool | None], image: str = '') -> list[Evidence]:
-    return [Evidence(atom, VERDICTS[value], image) for atom, value in answers.items()]
+    return [Evidence(atom, Answer(verdict=VERDICTS[value]), image)
+            for atom, value in answers.items()]
 
 
 def test_there_are_sixty_states_of_three_blocks_in_three_columns():
@@ -77,7 +78,7 @@ def test_the_posterior_is_that_of_brute_force(answers):
     rates = ObservationModel.default()
     logs = []
     for state in SMALL_STATES:
-        logs.append(sum(rates.log_likelihoods(a.predicate, VERDICTS[v])[a in state]
+        logs.append(sum(rates.log_likelihoods(a.predicate, Answer(verdict=VERDICTS[v]))[a in state]
                         for a, v in answers.items()))
     weights = np.exp(np.array(logs) - max(logs))
     total = weights.sum()
@@ -123,9 +124,10 @@ def test_nonsense_still_gives_a_possible_state(kind):
         verdict = {'all yes': Verdict.YES, 'all no': Verdict.NO,
                    'all unreadable': Verdict.UNPARSED}.get(kind, rng.choice(list(Verdict)))
         if kind != 'half' or rng.random() < 0.5:
-            answers.append(Evidence(atom, verdict))
+            answers.append(Evidence(atom, Answer(verdict=verdict)))
         if kind == 'contradictory':
-            answers += [Evidence(atom, v, image) for v in Verdict for image in ('', 'b')]
+            answers += [Evidence(atom, Answer(verdict=v), image)
+                        for v in Verdict for image in ('', 'b')]
     estimate = estimator.estimate(answers)
     assert theory.possible(estimate.state)
     assert all(0.0 < p < 1.0 for p in estimate.marginals.values())
@@ -146,7 +148,7 @@ def test_one_wrong_answer_of_a_full_enumeration_is_overruled():
 def test_the_initial_state_of_the_problem_is_not_evidence():
     chosen = BLOCKS.split_problems('medium')[0]
     emptied = dataclasses.replace(chosen, init=frozenset())
-    answers = [Evidence(Atom('clear', (name,)), Verdict.YES) for name in chosen.of_type('block')]
+    answers = [Evidence(Atom('clear', (name,)), Answer('Yes')) for name in chosen.of_type('block')]
     assert (Estimator(BLOCKS, chosen).estimate(answers).marginals
             == Estimator(BLOCKS, emptied).estimate(answers).marginals)
 
@@ -158,21 +160,21 @@ def test_the_same_image_counts_once_and_a_new_one_in_part():
         p = EXACT.estimate(items).marginals[atom]
         return math.log(p / (1.0 - p))
 
-    once = log_odds(Evidence(atom, Verdict.YES, 'a'))
-    assert log_odds(*[Evidence(atom, Verdict.YES, 'a')] * 5) == pytest.approx(once)
-    more = log_odds(Evidence(atom, Verdict.YES, 'a'), Evidence(atom, Verdict.YES, 'b'))
+    once = log_odds(Evidence(atom, Answer('Yes'), 'a'))
+    assert log_odds(*[Evidence(atom, Answer('Yes'), 'a')] * 5) == pytest.approx(once)
+    more = log_odds(Evidence(atom, Answer('Yes'), 'a'), Evidence(atom, Answer('Yes'), 'b'))
     prior = log_odds()
     assert once < more < prior + 2.0 * (once - prior)
-    balanced = log_odds(Evidence(atom, Verdict.YES, 'a'), Evidence(atom, Verdict.NO, 'a'))
+    balanced = log_odds(Evidence(atom, Answer('Yes'), 'a'), Evidence(atom, Answer('No'), 'a'))
     assert balanced == pytest.approx(prior, abs=0.05)
-    unread = log_odds(Evidence(atom, Verdict.YES, 'a'), Evidence(atom, Verdict.UNPARSED, 'a'))
+    unread = log_odds(Evidence(atom, Answer('Yes'), 'a'), Evidence(atom, Answer(), 'a'))
     assert unread == pytest.approx(once)
 
 
 def test_without_constraints_atoms_are_independent():
     free = Estimator(BLOCKS, SMALL, Constraints((), 'none'))
     atom = Atom('on', ('r', 'g'))
-    marginals = free.estimate([Evidence(atom, Verdict.YES)]).marginals
+    marginals = free.estimate([Evidence(atom, Answer('Yes'))]).marginals
     assert marginals[atom] == pytest.approx(0.9)
     assert all(p == 0.5 for other, p in marginals.items() if other != atom)
 
@@ -192,7 +194,7 @@ def test_the_best_states_of_independent_atoms_are_exact():
 
 def test_a_foreign_atom_is_refused():
     with pytest.raises(InputError, match='on r,x'):
-        EXACT.estimate([Evidence(Atom('on', ('r', 'x')), Verdict.YES)])
+        EXACT.estimate([Evidence(Atom('on', ('r', 'x')), Answer('Yes'))])
 
 
 def test_a_soft_rule_yields_to_evidence_and_costs_its_penalty():
@@ -264,11 +266,11 @@ print('caught', len(caught))
 def test_what_is_told_is_as_good_as_certain(state, atoms):
     """The states that agree with it, and what the answers say among those alone."""
     told = {atom: atom in state for atom in atoms}
-    denied = [Evidence(atom, VERDICTS[not value]) for atom, value in told.items()]
-    other = [Evidence(SMALL_ATOMS[0], Verdict.YES)] * (SMALL_ATOMS[0] not in told)
+    denied = [Evidence(atom, Answer(verdict=VERDICTS[not value])) for atom, value in told.items()]
+    other = [Evidence(SMALL_ATOMS[0], Answer('Yes'))] * (SMALL_ATOMS[0] not in told)
     found = EXACT.estimate([*denied, *other], told)
     agreeing = [s for s in SMALL_STATES if all((a in s) is v for a, v in told.items())]
-    logs = EXACT.observation_model.log_likelihoods(SMALL_ATOMS[0].predicate, Verdict.YES)
+    logs = EXACT.observation_model.log_likelihoods(SMALL_ATOMS[0].predicate, Answer('Yes'))
     weights = [math.exp(logs[SMALL_ATOMS[0] in s]) if other else 1.0 for s in agreeing]
     for atom in SMALL_ATOMS:
         exact = sum(w for s, w in zip(agreeing, weights, strict=True) if atom in s) / sum(weights)
@@ -291,9 +293,9 @@ def test_marginals_are_right_where_there_are_too_many_likely_states_to_list():
         Estimator(home, problem, settings=EstimatorSettings(k=64, window=window, limit=limit),
                   atoms=atoms)
         for window, limit in ((40.0, 100_000), (10.0, 128)))
-    evidence = [Evidence(Atom('ontop', ('bowl_1', 'table_1')), Verdict.YES),
-                Evidence(Atom('reachable', ('cup_1',)), Verdict.YES),
-                Evidence(Atom('open', ('cabinet_1',)), Verdict.NO)]
+    evidence = [Evidence(Atom('ontop', ('bowl_1', 'table_1')), Answer('Yes')),
+                Evidence(Atom('reachable', ('cup_1',)), Answer('Yes')),
+                Evidence(Atom('open', ('cabinet_1',)), Answer('No'))]
     exact, found = listed.estimate(evidence), sampled.estimate(evidence)
     assert exact.complete and not found.complete
     for atom, p in exact.marginals.items():

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from doubles import pantry
 from sightplan.domains import load_domain
-from sightplan.model import Action, Atom, FeedbackStatus, InputError, Literal, Verdict
-from sightplan_belief.estimator import Estimator, EstimatorSettings, Evidence
+from sightplan.model import Action, Answer, Atom, FeedbackStatus, InputError, Literal, Verdict
+from sightplan_belief.estimator import Estimator, EstimatorSettings
 from sightplan_belief.joint_belief import FilterSettings
 from sightplan_belief.listed_belief import FactorisedBelief, ListedBelief
-from sightplan_belief.observation_model import ActionReliability, ObservationModel
+from sightplan_belief.observation_model import ActionReliability, AnswerRates, ObservationModel
 
 BLOCKS = load_domain('blocksworld')
 PROBLEM = BLOCKS.parse_problem(
@@ -69,7 +69,7 @@ def exact_step(weights, action, status, rates):
 
 
 def exact_answer(weights, atom, verdict, rates):
-    logs = rates.log_likelihoods(atom.predicate, verdict)
+    logs = rates.log_likelihoods(atom.predicate, Answer(verdict=verdict))
     return {s: w * math.exp(logs[atom in s]) for s, w in weights.items()}
 
 
@@ -98,7 +98,7 @@ def test_it_is_an_exact_bayes_filter_where_nothing_is_cut_off(history):
                 asked = set()
                 tracked.observe(f'image {images}')
         else:
-            tracked.answer([Evidence(what, result, 'i')])
+            tracked.answer({what: Answer(verdict=result)})
             if what not in asked:
                 weights = exact_answer(weights, what, result, SLIPPERY)
             asked.add(what)
@@ -120,12 +120,12 @@ def test_answers_are_used_once_per_image_and_less_on_the_next():
         return math.log(p / (1.0 - p))
 
     prior = odds()
-    tracked.answer([Evidence(atom, YES, 'a')])
+    tracked.answer({atom: Answer('Yes')})
     once = odds()
-    tracked.answer([Evidence(atom, YES, 'a')])
+    tracked.answer({atom: Answer('Yes')})
     assert odds() == pytest.approx(once)
     tracked.observe('b')
-    tracked.answer([Evidence(atom, YES, 'b')])
+    tracked.answer({atom: Answer('Yes')})
     assert once + 0.1 < odds() < once + 0.7 * (once - prior)
 
 
@@ -135,13 +135,13 @@ def test_after_its_value_changed_an_atom_is_asked_afresh():
     tracked = belief(repeats='dependent', rates=rates)
     start = frozenset(Atom.parse(a) for a in (
         'on r,g', 'incolumn r,c1', 'incolumn g,c1', 'clear r', 'incolumn b,c2', 'clear b'))
-    tracked.answer([Evidence(a, YES if a in start else NO, 'a') for a in ATOMS])
+    tracked.answer({a: Answer('Yes' if a in start else 'No') for a in ATOMS})
     assert tracked.state == start and tracked.weights.max() > 0.98
     action = Action('moveblock', ('r', 'c3'))
     tracked.act(action, FeedbackStatus.EXECUTED)
     tracked.observe('b')
     before = tracked.marginals()[Atom('incolumn', ('r', 'c3'))]
-    tracked.answer([Evidence(Atom('incolumn', ('r', 'c3')), YES, 'b')])
+    tracked.answer({Atom('incolumn', ('r', 'c3')): Answer('Yes')})
     after = tracked.marginals()[Atom('incolumn', ('r', 'c3'))]
     # Failed states kept the old "no": there a "yes" means that a right answer turned wrong.
     r, e = 0.5, 0.1
@@ -167,7 +167,7 @@ def test_a_rejection_is_not_forgotten_at_the_next_answer():
         tracked.act(action, FeedbackStatus.REJECTED)
     fits = MODEL.preconditions(action)
     before = tracked.probability(fits)
-    tracked.answer([Evidence(Atom('on', ('g', 'b')), NO, 'a')])
+    tracked.answer({Atom('on', ('g', 'b')): Answer('No')})
     assert tracked.probability(fits) < 2.0 * before < 0.1
 
 
@@ -199,7 +199,7 @@ def test_a_rejection_that_nothing_believed_explains_brings_in_what_does():
                                FilterSettings(k=100, refusal=refusal))
         for image in 'abcd':  # certain, but for what the action did
             tracked.observe(image)
-            tracked.answer([Evidence(a, YES if a in start else NO, image) for a in ATOMS])
+            tracked.answer({a: Answer('Yes' if a in start else 'No') for a in ATOMS})
         tracked.act(first, FeedbackStatus.EXECUTED)
         tracked.observe('e')
         known = tracked.states
@@ -250,7 +250,7 @@ def test_the_same_picture_after_an_action_says_that_nothing_happened():
     start = frozenset(Atom.parse(a) for a in (
         'on r,g', 'incolumn r,c1', 'incolumn g,c1', 'clear r', 'incolumn b,c2', 'clear b'))
     tracked.observe('a')
-    tracked.answer([Evidence(a, YES if a in start else NO, 'a') for a in ATOMS])
+    tracked.answer({a: Answer('Yes' if a in start else 'No') for a in ATOMS})
     tracked.act(Action('moveblock', ('r', 'c3')), FeedbackStatus.EXECUTED)
     assert tracked.state != start
     tracked.observe('a')
@@ -268,13 +268,13 @@ def test_an_unreadable_answer_changes_nothing():
         tracked = belief(repeats='dependent', rates=rates)
         start = STATES[11] - {atom}
         tracked.observe('a')
-        tracked.answer([Evidence(a, YES if a in start else NO, 'a') for a in ATOMS])
+        tracked.answer({a: Answer('Yes' if a in start else 'No') for a in ATOMS})
         tracked.act(Action('moveblock', ('r', 'c3')), FeedbackStatus.EXECUTED)
         tracked.observe('b')
         if unreadable:
-            tracked.answer([Evidence(atom, Verdict.UNPARSED, 'b')])
+            tracked.answer({atom: Answer()})
             tracked.observe('c')
-        tracked.answer([Evidence(atom, NO, 'c')])
+        tracked.answer({atom: Answer('No')})
         values.append(tracked.marginals()[atom])
     assert values[0] == pytest.approx(values[1], abs=1e-6)
 
@@ -292,7 +292,7 @@ def test_the_order_of_objects_does_not_matter_over_time():
         tracked = ListedBelief(Estimator(BLOCKS, shuffled, settings=EstimatorSettings(k=16),
                                          atoms=atoms), model, FilterSettings(k=16))
         history = [tracked.informative(tracked.atoms, None, 4)]
-        tracked.answer([Evidence(a, YES if a in hard.init else NO) for a in sorted(atoms)[::3]])
+        tracked.answer({a: Answer('Yes' if a in hard.init else 'No') for a in sorted(atoms)[::3]})
         action = min(a for a in model.actions if model.applicable(a, hard.init))
         tracked.act(action, FeedbackStatus.EXECUTED)
         history.append(tracked.informative(tracked.atoms, None, 4))
@@ -312,14 +312,14 @@ def test_certain_outcomes_are_no_error(fractions):
 def test_a_state_outside_of_the_belief_is_taken_in():
     tracked = ListedBelief(estimator(4), MODEL, FilterSettings(k=4))
     truth, other = random.Random(5).sample(STATES, 2)
-    tracked.answer([Evidence(a, YES if a in other else NO, 'a') for a in ATOMS])
+    tracked.answer({a: Answer('Yes' if a in other else 'No') for a in ATOMS})
     tracked.act(Action('moveblock', ('r', 'c1')), FeedbackStatus.WITHHELD)
     tracked.act(next(a for a in MODEL.actions if MODEL.applicable(a, other)),
                 FeedbackStatus.EXECUTED)
     tracked.observe('b')
     assert truth not in tracked.states and truth not in tracked.states
     for atom in ATOMS:
-        tracked.answer([Evidence(atom, YES if atom in truth else NO, 'b')])
+        tracked.answer({atom: Answer('Yes' if atom in truth else 'No')})
         tracked.escape()
     assert tracked.state == truth
     assert len(tracked.states) <= 4
@@ -335,7 +335,7 @@ def test_told_facts_are_certain():
 
 def test_only_tracked_atoms_can_be_answered():
     with pytest.raises(InputError, match='leftof c1,c2'):
-        belief().answer([Evidence(Atom('leftof', ('c1', 'c2')), YES)])
+        belief().answer({Atom('leftof', ('c1', 'c2')): Answer('Yes')})
 
 
 def test_the_most_informative_question_halves_what_is_open():
@@ -347,20 +347,20 @@ def test_the_most_informative_question_halves_what_is_open():
     target = np.array([Atom('on', ('r', 'g')) in s for s in tracked.states])
     best = tracked.informative(ATOMS, target, 1, side_interest=0.0)[0][0]
     assert best == Atom('on', ('r', 'g'))
-    tracked.answer([Evidence(best, YES, 'i')])
+    tracked.answer({best: Answer('Yes')})
     assert best not in dict(tracked.informative(ATOMS, target, 99))
 
 
 def test_the_factorised_rival_stays_possible_and_follows_the_evidence():
     tracked = belief(FactorisedBelief, k=16)
     truth = STATES[7]
-    tracked.answer([Evidence(a, YES if a in truth else NO, 'a') for a in ATOMS])
+    tracked.answer({a: Answer('Yes' if a in truth else 'No') for a in ATOMS})
     assert tracked.state == truth
     action = next(a for a in MODEL.actions if MODEL.applicable(a, truth))
     tracked.act(action, FeedbackStatus.EXECUTED)
     tracked.observe('b')
     after = MODEL.apply(action, truth)
-    tracked.answer([Evidence(a, YES if a in after else NO, 'b') for a in ATOMS])
+    tracked.answer({a: Answer('Yes' if a in after else 'No') for a in ATOMS})
     assert tracked.state == after
     assert all(state in STATES for state in tracked.states)
 
@@ -394,7 +394,7 @@ def test_what_is_out_of_view_is_seldom_true_before_it_is_known():
     found = dict(zip(tracked.states, tracked.weights, strict=True))
     assert found == pytest.approx({s: w / total for s, w in weights.items()}, abs=1e-6)
     tracked.observe('a')
-    tracked.answer([Evidence(hidden[0], YES, 'a')])
+    tracked.answer({hidden[0]: Answer('Yes')})
     weights = exact_answer(weights, hidden[0], YES, rates)
     total = sum(weights.values())
     found = dict(zip(tracked.states, tracked.weights, strict=True))
@@ -404,3 +404,18 @@ def test_what_is_out_of_view_is_seldom_true_before_it_is_known():
     other = belief()
     other.expect({})
     assert np.allclose(other.weights, 1.0 / len(STATES))
+
+
+def test_rates_of_the_answering_model_also_decide_what_is_asked_and_what_actions_do():
+    """As if they had been known from the start."""
+    known = dataclasses.replace(SLIPPERY, other=AnswerRates(0.999, 0.001),
+                                other_action=ActionReliability(0.4, 0.6, 0.0))
+    begun, told = belief(rates=known), belief()
+    told.use_rates(estimator(rates=known))
+    gains = [tracked.informative(ATOMS, None, 3) for tracked in (begun, told)]
+    assert gains[0] == gains[1] != belief().informative(ATOMS, None, 3)
+    for tracked in (begun, told):
+        tracked.provide({atom: atom in STATES[0] for atom in ATOMS})
+        tracked.act(next(action for action in MODEL.actions
+                         if MODEL.applicable(action, STATES[0])), FeedbackStatus.EXECUTED)
+    assert told.marginals() == pytest.approx(begun.marginals())

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from doubles import two_blocks
 from sightplan.domains import load_domain
 from sightplan.domains.problem_keys import problem_key
-from sightplan.model import InputError, Verdict
+from sightplan.model import Answer, InputError, Verdict
 from sightplan_belief.observation_model import (
     ActionReliability,
     AnswerRates,
@@ -42,7 +42,7 @@ def model_of(answer_rates: AnswerRates) -> ObservationModel:
 def test_the_chances_of_all_verdicts_sum_to_one(r: AnswerRates,
                                                 last: Verdict | None) -> None:
     for value in (0, 1):
-        assert sum(r.chances(v, last)[value] for v in Verdict) == pytest.approx(1.0)
+        assert sum(r.likelihoods(v, last)[value] for v in Verdict) == pytest.approx(1.0)
 
 
 @given(rates())
@@ -61,27 +61,28 @@ def test_repeating_keeps_the_long_run_fraction_of_errors(r: AnswerRates) -> None
 def test_likelihoods_are_finite_and_at_most_one(r: AnswerRates, verdict: Verdict, last: Verdict,
                                                 p_yes: float | None, p_no: float | None) -> None:
     model = model_of(r)
-    for pair in (model.log_likelihoods('on', verdict, p_yes, p_no),
-                 model.repeated_log_likelihoods('on', verdict, last, p_yes, p_no)):
+    answer = Answer('', p_yes, p_no, verdict=verdict)
+    for pair in (model.log_likelihoods('on', answer), model.log_likelihoods('on', answer, last)):
         assert all(math.isfinite(x) and x < math.log(2) for x in pair)
 
 
 def test_a_first_answer_is_worth_its_rates() -> None:
     model = model_of(AnswerRates(yes_true=0.8, yes_false=0.3, unread_true=0.5, unread_false=0.1,
                                  unknown_true=0.4, unknown_false=0.25))
-    assert model.log_likelihoods('on', YES) == pytest.approx(
+    assert model.log_likelihoods('on', Answer('Yes')) == pytest.approx(
         (math.log(0.3 * 0.75 * 0.9), math.log(0.8 * 0.6 * 0.5)))
-    assert model.log_likelihoods('on', NO) == pytest.approx(
+    assert model.log_likelihoods('on', Answer('No')) == pytest.approx(
         (math.log(0.7 * 0.75 * 0.9), math.log(0.2 * 0.6 * 0.5)))
-    assert model.log_likelihoods('on', UNKNOWN) == pytest.approx(
+    assert model.log_likelihoods('on', Answer('Unknown')) == pytest.approx(
         (math.log(0.25 * 0.9), math.log(0.4 * 0.5)))
-    assert model.log_likelihoods('on', UNPARSED) == pytest.approx((math.log(0.1), math.log(0.5)))
-    assert model.p_yes('on') == (0.3, 0.8)
+    assert model.log_likelihoods('on', Answer()) == pytest.approx((math.log(0.1), math.log(0.5)))
+    assert model.rates('on').yes() == (0.3, 0.8)
 
 
 @pytest.mark.parametrize('verdict', [UNPARSED, UNKNOWN])
 def test_by_default_an_answer_of_neither_says_nothing(verdict: Verdict) -> None:
-    low, high = ObservationModel.default().log_likelihoods('whatever', verdict, 0.9, 0.1)
+    low, high = ObservationModel.default().log_likelihoods(
+        'whatever', Answer('', 0.9, 0.1, verdict=verdict))
     assert low == high
 
 
@@ -89,11 +90,11 @@ def test_repeated_answers_follow_the_chain_of_errors() -> None:
     model = model_of(AnswerRates(0.9, 0.1, 0.01, 0.01, repeat=0.5))
     readable = math.log(0.99 * 0.99)
     # "yes" after "yes": right again at a true atom, wrong again at a false one.
-    low, high = model.repeated_log_likelihoods('on', YES, YES)
+    low, high = model.log_likelihoods('on', Answer('Yes'), YES)
     assert low == pytest.approx(math.log(0.5) + readable)
     assert high == pytest.approx(math.log(1 - 0.1 * 0.5 / 0.9) + readable)
     # "no" after "yes": an error has gone, or a new one has come.
-    low, high = model.repeated_log_likelihoods('on', NO, YES)
+    low, high = model.log_likelihoods('on', Answer('No'), YES)
     assert low == pytest.approx(math.log(0.5) + readable)
     assert high == pytest.approx(math.log(0.1 * 0.5 / 0.9) + readable)
 
@@ -102,8 +103,8 @@ def test_repeated_answers_follow_the_chain_of_errors() -> None:
 def test_after_an_answer_of_neither_the_next_is_a_first_one(last: Verdict) -> None:
     model = model_of(replace(AnswerRates(), platt=Platt(0.5, 0.25)))
     for verdict in Verdict:
-        assert (model.repeated_log_likelihoods('on', verdict, last, 0.8, 0.1)
-                == model.log_likelihoods('on', verdict, 0.8, 0.1))
+        answer = Answer('', 0.8, 0.1, verdict=verdict)
+        assert model.log_likelihoods('on', answer, last) == model.log_likelihoods('on', answer)
 
 
 @given(rates(), st.sampled_from([YES, NO]))
@@ -111,20 +112,22 @@ def test_repetition_below_the_error_rate_is_independence(r: AnswerRates, last: V
     independent = replace(r, repeat=0.001, platt=None)
     model = model_of(independent)
     for verdict, value, error in ((NO, 1, 1 - r.yes_true), (YES, 0, r.yes_false)):
-        wrong_again = model.repeated_log_likelihoods('on', verdict, verdict)[value]
-        first = model.log_likelihoods('on', verdict)[value]
+        answer = Answer(verdict=verdict)
+        wrong_again = model.log_likelihoods('on', answer, verdict)[value]
+        first = model.log_likelihoods('on', answer)[value]
         assert wrong_again == pytest.approx(first) or error < 0.001
 
 
 def test_probabilities_count_only_where_learned() -> None:
     plain, platt = AnswerRates(), replace(AnswerRates(), platt=Platt(0.5, 0.25))
-    assert (model_of(plain).log_likelihoods('on', YES, 0.6, 0.4)
-            == model_of(plain).log_likelihoods('on', YES))
-    low, high = model_of(platt).log_likelihoods('on', YES, 0.6, 0.4)
+    answer = Answer('Yes', 0.6, 0.4)
+    assert (model_of(plain).log_likelihoods('on', answer)
+            == model_of(plain).log_likelihoods('on', Answer('Yes')))
+    low, high = model_of(platt).log_likelihoods('on', answer)
     assert high - low == pytest.approx(0.5 * math.log(0.6 / 0.4) + 0.25)
     # Its scale is that of the verdict, so that evidences can be compared.
-    assert math.exp(low) + math.exp(high) == pytest.approx(sum(plain.chances(YES)))
-    repeated = model_of(platt).repeated_log_likelihoods('on', YES, YES, 0.6, 0.4)
+    assert math.exp(low) + math.exp(high) == pytest.approx(sum(plain.likelihoods(YES)))
+    repeated = model_of(platt).log_likelihoods('on', answer, YES)
     assert 0 < repeated[1] - repeated[0] < high - low
 
 

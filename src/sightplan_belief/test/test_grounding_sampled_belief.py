@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from sightplan.domains import load_domain
-from sightplan.model import Action, Atom, FeedbackStatus, InputError, Verdict
-from sightplan_belief.estimator import Estimator, EstimatorSettings, Evidence
+from sightplan.model import Action, Answer, Atom, FeedbackStatus, InputError, Verdict
+from sightplan_belief.estimator import Estimator, EstimatorSettings
 from sightplan_belief.joint_belief import FilterSettings
 from sightplan_belief.observation_model import ActionReliability, AnswerRates, ObservationModel
 from sightplan_belief.priors import Priors
@@ -154,7 +154,7 @@ def told(tracked, history):
         else:
             assert what not in asked
             asked.add(what)
-            tracked.answer([Evidence(what, result, f'image {image}')])
+            tracked.answer({what: Answer(verdict=result)})
 
 
 @pytest.mark.parametrize('seed', range(3))
@@ -228,7 +228,7 @@ def test_eyes_that_were_wrong_are_trusted_less():
     def trust(contradicted):
         tracked = belief()
         tracked.observe('a')
-        tracked.answer([Evidence(Atom('open', (f'cabinet_{i}',)), YES, 'a') for i in (1, 2)])
+        tracked.answer({Atom('open', (f'cabinet_{i}',)): Answer('Yes') for i in (1, 2)})
         for i in (1, 2):
             tracked.act(Action('navigate-to', (f'cabinet_{i}',)), FeedbackStatus.EXECUTED)
             tracked.observe(f'n{i}')
@@ -262,13 +262,13 @@ def test_the_same_picture_after_an_action_says_that_nothing_new_is_known():
     tracked = belief(400)
     atom = Atom('open', ('cabinet_1',))
     tracked.observe('a')
-    tracked.answer([Evidence(atom, YES, 'a')])
+    tracked.answer({atom: Answer('Yes')})
     assert tracked.answered == {atom}
     before = tracked.marginals()[atom]
     tracked.observe('a')
     assert tracked.answered == {atom} and tracked.marginals()[atom] == pytest.approx(before)
     with pytest.raises(InputError, match='not tracked'):
-        tracked.answer([Evidence(Atom('open', ('fridge_9',)), YES, 'a')])
+        tracked.answer({Atom('open', ('fridge_9',)): Answer('Yes')})
 
 
 def test_it_is_a_function_of_what_it_was_told_and_not_of_the_order_of_objects():
@@ -433,7 +433,7 @@ def test_the_same_again_hardly_speaks_against_what_was_said(verdict):
     found = []
     for image in '012':
         tracked.observe(image)
-        tracked.answer([Evidence(OPEN[0], verdict, image)])
+        tracked.answer({OPEN[0]: Answer(verdict=verdict)})
         found.append(tracked.marginals()[OPEN[0]])
     if verdict is NO:
         found = [1.0 - p for p in found]
@@ -451,9 +451,9 @@ def test_a_model_of_which_nothing_is_known_may_be_of_another_kind(model, least):
         tracked.expect(PRIOR)
         tracked.provide(dict(zip(OPEN, (True, False), strict=True)))
         tracked.observe('0')
-        tracked.answer([Evidence(atom, verdict if right else other, '0') for atom, verdict, other
-                        in zip(OPEN, (YES, NO), (NO, YES), strict=True)])
-        tracked.answer([Evidence(INSIDE[0], YES, '0')])
+        tracked.answer({atom: Answer(verdict=verdict if right else other) for atom, verdict, other
+                        in zip(OPEN, (YES, NO), (NO, YES), strict=True)})
+        tracked.answer({INSIDE[0]: Answer('Yes')})
         found.append(tracked.marginals()[INSIDE[0]])
     assert found[0] - found[1] == pytest.approx(least, abs=0.05) if not least else (
         found[0] > found[1] + least)
@@ -467,11 +467,11 @@ def test_an_answer_that_says_nothing_after_one_that_did_says_nothing_about_persi
     tracked.expect(PRIOR)
     opened = Atom('open', ('cabinet_1',))
     tracked.observe('0')
-    tracked.answer([Evidence(opened, NO, '0')])
+    tracked.answer({opened: Answer('No')})
     before = tracked.marginals()[opened]
     for image in '1234':
         tracked.observe(image)
-        tracked.answer([Evidence(opened, Verdict.UNKNOWN, image)])
+        tracked.answer({opened: Answer('Unknown')})
     assert tracked.marginals()[opened] == pytest.approx(before, abs=0.06)
 
 
@@ -488,5 +488,5 @@ def test_other_rates_may_be_taken_before_the_first_answer(acted):
         tracked.act(Action('navigate-to', ('sink_1',)), FeedbackStatus.EXECUTED)
     tracked.use_rates(estimator(dataclasses.replace(RATES, other=known)))
     tracked.observe('1')
-    tracked.answer([Evidence(INSIDE[0], YES, '1')])
+    tracked.answer({INSIDE[0]: Answer('Yes')})
     assert tracked.marginals()[INSIDE[0]] > 0.9

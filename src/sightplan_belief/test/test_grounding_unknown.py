@@ -6,7 +6,7 @@ import pytest
 
 from doubles import two_blocks
 from sightplan.domains import load_domain
-from sightplan.model import Atom, Literal, Verdict
+from sightplan.model import Answer, Atom, Literal, Verdict
 from sightplan_belief.estimator import Estimator, EstimatorSettings, Evidence
 from sightplan_belief.joint_belief import FilterSettings
 from sightplan_belief.listed_belief import FactorisedBelief, ListedBelief
@@ -31,7 +31,7 @@ def after(kind, *verdicts, rates=None):
     tracked = belief(kind, rates)
     for number, verdict in enumerate(verdicts):
         tracked.observe(f'picture {number}')
-        tracked.answer([Evidence(HELD, verdict, f'picture {number}')])
+        tracked.answer({HELD: Answer(verdict=verdict)})
     return tracked.probability([Literal(HELD)])
 
 
@@ -58,8 +58,8 @@ def test_after_unknown_an_answer_counts_as_a_first_one(kind):
 def test_an_estimate_reads_it_like_the_others():
     estimator = Estimator(BLOCKS, two_blocks(), observation_model=TELLING)
     nothing, told = (estimator.estimate(evidence).marginals[HELD] for evidence in (
-        [], [Evidence(HELD, Verdict.UNKNOWN, 'picture')]))
+        [], [Evidence(HELD, Answer('Unknown'), 'picture')]))
     assert told > 2.0 * nothing
-    unknown, plain = (estimator.estimate([*evidence, Evidence(HELD, Verdict.YES, 'b')])
-                      for evidence in ([Evidence(HELD, Verdict.UNPARSED, 'a')], []))
+    unknown, plain = (estimator.estimate([*evidence, Evidence(HELD, Answer('Yes'), 'b')])
+                      for evidence in ([Evidence(HELD, Answer(), 'a')], []))
     assert unknown.marginals[HELD] == pytest.approx(plain.marginals[HELD])

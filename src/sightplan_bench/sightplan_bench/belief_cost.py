@@ -10,7 +10,7 @@ from typing import Any
 
 from sightplan.domains import Domain, load_domain
 from sightplan.domains.blocksworld.generator import facts_of
-from sightplan.model import Atom, Problem, Verdict
+from sightplan.model import Answer, Atom, Problem
 from sightplan_belief.estimator import Estimator, Evidence
 
 SIZES = tuple((blocks, 4 if blocks <= 6 else 6) for blocks in range(3, 13))
@@ -81,5 +81,5 @@ def random_problem(domain: Domain, blocks: int, columns: int, rng: random.Random
 def noisy_answers(domain: Domain, problem: Problem, error: float, rng: random.Random,
                   ) -> list[Evidence]:
     """An answer about every ground atom, wrong with probability ``error``."""
-    return [Evidence(atom, Verdict.YES if (atom in problem.init) is (rng.random() >= error)
-                     else Verdict.NO, 'image') for atom in domain.model(problem).atoms]
+    return [Evidence(atom, Answer('Yes' if (atom in problem.init) is (rng.random() >= error)
+                                  else 'No'), 'image') for atom in domain.model(problem).atoms]

@@ -118,11 +118,12 @@ class ShippedQuestionModel(ModelByKind):
                 self._check_time(deadline, found, len(texts))
                 asked = [self._ids(text) for text in texts[first:first + _QUESTIONS_A_PASS]]
                 prefix = self._read(seen)
-                chances = self._network.probabilities(prefix, asked)
+                probabilities = self._network.probabilities(prefix, asked)
                 self._usage += Usage(len(asked), sum(map(len, asked)), 0)
                 found += [Answer(word, min(float(row[self._yes]), 1.0),
                                  min(float(row[self._no]), 1.0))
-                          for word, row in zip(self._words(chances), chances, strict=True)]
+                          for word, row in zip(self._words(probabilities), probabilities,
+                                               strict=True)]
             self._check_time(deadline, found, len(texts))
         return found
 
@@ -166,10 +167,10 @@ class ShippedQuestionModel(ModelByKind):
                                                 add_special_tokens=False).ids
         return ids
 
-    def _words(self, chances: NDArray[np.float32]) -> list[str]:
+    def _words(self, probabilities: NDArray[np.float32]) -> list[str]:
         """The most probable word of each row."""
         return [str(self._tokenizer.decode([int(token)], skip_special_tokens=False)).strip()
-                for token in chances.argmax(-1)]
+                for token in probabilities.argmax(-1)]
 
     @functools.lru_cache(maxsize=1 << 14)  # noqa: B019 (models are kept)
     def unknown_words(self, text: str) -> tuple[str, ...]:

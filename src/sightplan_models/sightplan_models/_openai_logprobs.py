@@ -83,7 +83,7 @@ class Likely:
             return next((whole for whole in words if whole.startswith(word)), word)
         return word
 
-    def chances(self, words: Sequence[str], read: Callable[[str], str]) -> list[float]:
+    def probabilities(self, words: Sequence[str], read: Callable[[str], str]) -> list[float]:
         """Probability of each word: at least LEAST each, at most 1 together.
 
         A word that is not listed gets the most that it may have: ``_SPELLINGS`` times the

@@ -298,11 +298,12 @@ class Decisions(_Service, ChecksPictures, ModelByKind):
             raise BackendError('the service refuses to answer this question; ask it otherwise, or '
                                'choose another model')
         if asked.options:
-            yes, no, unknown = shares = self._told(told.probabilities)
+            yes, no, unknown = shares = self._unrounded(told.probabilities)
             word = asked.options[max(range(3), key=shares.__getitem__)]
             return Answer(word.capitalize(), yes, no, unknown)
         [yes] = told.probabilities
-        yes, no = self._told((yes, 1 - yes))
+        yes = min(max(yes, self._half_step), 1.0 - self._half_step)
+        no = 1.0 - yes
         return Answer('Yes' if yes >= no else 'No', yes, no)
 
     def _choice(self, told: Told, asked: Typed) -> ChoiceReply:
@@ -311,14 +312,18 @@ class Decisions(_Service, ChecksPictures, ModelByKind):
         if not told.probabilities:
             raise BackendError('the service refuses to choose; ask otherwise, or choose another '
                                'model')
-        shares = self._told(told.probabilities)
+        shares = self._unrounded(told.probabilities)
         chosen = max(range(len(shares)), key=shares.__getitem__)
         return ChoiceReply(shares, chosen, asked.options[chosen])
 
-    def _told(self, shares: Sequence[float]) -> tuple[float, ...]:
-        """Probabilities that sum to 1; none is 0 or 1 where the service rounds."""
-        least = 0.5 * 10.0 ** -self._settings.decimals if self._settings.decimals else 0.0
-        raised = [max(share, least) for share in shares]
+    @property
+    def _half_step(self) -> float:
+        """Probability that 0 stands for, as the service rounds."""
+        return 0.5 * 10.0 ** -self._settings.decimals if self._settings.decimals else 0.0
+
+    def _unrounded(self, shares: Sequence[float]) -> tuple[float, ...]:
+        """Probabilities of options that sum to 1; none is 0 where the service rounds."""
+        raised = [max(share, self._half_step) for share in shares]
         return tuple(share / sum(raised) for share in raised)
 
     def _colour_of(self, picture: Rgb | None) -> Said:

@@ -408,7 +408,7 @@ class ServerChat(ServerClient[Settings], ChecksPictures, ModelByKind):
         found = self._call(functools.partial(self._ask, prompt, wanted), deadline, 'a choice')
         masses = None
         if found.likely is not None and found.likely.lists(letters, bare_word):
-            masses = found.likely.chances(letters, bare_word)
+            masses = found.likely.probabilities(letters, bare_word)
         return read_letter(found.text, masses, query)
 
     def resized(self, picture: Rgb) -> Size:
@@ -895,23 +895,27 @@ class ServerChat(ServerClient[Settings], ChecksPictures, ModelByKind):
 
 
 def _reply(message: _Message, unknown: bool, limit: int) -> Answer:
-    """The answer; ``unknown``: whether it was offered, so that it has a probability, too.
-
-    ``limit`` is the most tokens that it was given.
+    """The answer that a message holds.
 
     Where neither yes nor no is among the likely first words ("The answer is no."), it has no
     probabilities. Where only one is, that of the other is bounded: by all that it may have, and by
     that of the one that is listed.
+
+    Args:
+        message: the reply.
+        unknown: whether "unknown" was offered, so that it has a probability, too.
+        limit: the most tokens that the reply was given.
     """
     words, likely = _ANSWERS[:3 if unknown else 2], message.likely
     cut_at = limit if message.truncated else 0
     if likely is None or not likely.lists(words[:2], _answer_word):
         return Answer(message.text, cut_at=cut_at)
-    p_yes, p_no, *rest = likely.chances(words, _answer_word)
+    p_yes, p_no, *rest = likely.probabilities(words, _answer_word)
     absent = likely.absent(words[:2], _answer_word)
-    if absent:
-        p_yes, p_no = min(p_yes, p_no) if 'yes' in absent else p_yes, (
-            min(p_yes, p_no) if 'no' in absent else p_no)
+    if 'yes' in absent:
+        p_yes = min(p_yes, p_no)
+    elif absent:
+        p_no = min(p_yes, p_no)
     return Answer(message.text, p_yes, p_no, rest[0] if rest else None, bool(absent), cut_at)
 
 

@@ -223,7 +223,7 @@ def said(reply_text: str, *places: tuple[str, dict[str, float]],
     assert tokens is not None
     likely = likely_at_answer(reply_text, tokens, reasoning=False)
     assert likely is not None
-    return likely.chances(words, bare_word)
+    return likely.probabilities(words, bare_word)
 
 
 def test_a_word_outside_the_list_is_bounded_and_not_impossible() -> None:
@@ -297,7 +297,7 @@ def test_no_probability_is_0_or_1_because_something_is_not_listed(content: Any) 
     if likely is None or likely.flaw:
         return
     for words in (('yes', 'no'), ('yes', 'no', 'unknown'), ('a', 'b', 'c', 'd')):
-        chances = likely.chances(words, bare_word)
+        chances = likely.probabilities(words, bare_word)
         assert all(0 < chance <= 1 for chance in chances)
         assert math.fsum(chances) <= 1 + 1e-12
         assert 0 < chances[0] / (chances[0] + chances[1]) < 1

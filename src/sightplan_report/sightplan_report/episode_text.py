@@ -117,7 +117,7 @@ def _asked(step: StepView, every: bool) -> Iterator[str]:
 
 def _row(row: AskedAbout) -> str:
     p_yes = '' if row.p_yes is None else (
-        f', P(yes) {"≤ " if row.at_most else ""}{row.p_yes:.2f}')
+        f', P(yes) {row.bound}{" " if row.bound else ""}{row.p_yes:.2f}')
     moved = ('' if row.after is None else
              f'; {row.atom}: {fraction(row.before)} → {fraction(row.after)}')
     expected = (f' (expected {"yes" if row.expected else "no"})' if row.surprising else '')

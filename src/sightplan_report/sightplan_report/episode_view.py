@@ -72,7 +72,7 @@ class AskedAbout:
         question: as it was put to the model.
         atom: what it is about.
         answer: yes, no, unparsed or unknown.
-        p_yes: probability of yes; None where the model gave none.
+        p_yes: ``Answer.p_yes_shown``; None where the model gave none.
         expected: what the method expected; None: nothing.
         before: P(atom) before the batch; None: no number was believed.
         after: likewise after it.
@@ -80,7 +80,7 @@ class AskedAbout:
             known.
         reply: what the model wrote, where that is more than the answer, or why it cannot tell.
         truth: whether the atom is true; None where that is not known, or kept apart.
-        at_most: whether ``p_yes`` is only the most that it may be.
+        bound: ``Answer.bound``: '≤' or '≥' where ``p_yes`` is only bounded; else ''.
         goal: whether the goal mentions the atom.
     """
 
@@ -95,7 +95,7 @@ class AskedAbout:
     matters: str = ''
     reply: str = ''
     truth: bool | None = None
-    at_most: bool = False
+    bound: str = ''
     goal: bool = False
 
     @property
@@ -154,9 +154,9 @@ def rows_of(answers: Iterable[JudgedAnswer], matters: Mapping[Atom, str],
         if text.strip('.').lower() in ('', 'yes', 'no', 'unknown'):
             text = answer.reason
         rows.append(AskedAbout(
-            judged.place, judged.question.text, str(atom), answer.verdict.value, answer.p_yes,
-            judged.expected, _p(before, atom), _p(after, atom),
-            matters.get(atom, ''), text, judged.truth, answer.at_most, atom in goal))
+            judged.place, judged.question.text, str(atom), answer.verdict.value,
+            answer.p_yes_shown, judged.expected, _p(before, atom), _p(after, atom),
+            matters.get(atom, ''), text, judged.truth, answer.bound, atom in goal))
     return tuple(rows)
 
 

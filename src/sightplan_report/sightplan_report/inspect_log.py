@@ -315,10 +315,10 @@ def _table(answers: Sequence[Mapping[str, Any]]) -> str:
 
 def _p_yes(answer: Mapping[str, Any]) -> str:
     """P(yes) of a recorded answer as text, '' without one; see ``Answer.p_yes_text``."""
-    p_yes, p_no = answer.get('p_yes'), answer.get('p_no')
-    if not isinstance(p_yes, (int, float)):
-        return ''
-    return Answer(p_yes=p_yes, p_no=p_no, bounded=bool(answer.get('bounded'))).p_yes_text()
+    p_yes, p_no = (p if isinstance(p, (int, float)) else None
+                   for p in (answer.get('p_yes'), answer.get('p_no')))
+    return Answer(p_yes=p_yes, p_no=p_no, bounded=bool(answer.get('bounded'))).p_yes_text(
+        missing='')
 
 
 def _summary(sample: Json) -> Json:

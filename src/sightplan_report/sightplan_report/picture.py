@@ -72,7 +72,7 @@ def draw_answers(image: NDArray[np.uint8], questions: Sequence[Question],
         write(said + (' (!)' if wrong else ''), middle, row,
               _COLOUR[answer.verdict], 2 if wrong else 1)
         # the fonts of OpenCV are ASCII
-        write(answer.p_yes_text().replace('≤ ', '<'), middle + 64, row)
+        write(answer.p_yes_text().replace('≤ ', '<').replace('≥ ', '>'), middle + 64, row)
         if belief is not None:
             p_true = belief[question.atom]
             write(f'{p_true:.3f}', width - 66, row,

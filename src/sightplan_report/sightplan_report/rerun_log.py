@@ -40,7 +40,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sightplan.model import (
-    Answer,
     Asked,
     Atom,
     BeliefUpdated,
@@ -253,9 +252,10 @@ class RerunLog(EventHandler):
             against = expected is not None and answer.verdict is not (
                 Verdict.YES if expected else Verdict.NO)
             rows.append(f'| {_plain(question.text)} | {answer.verdict.value}'
-                        f'{" (!)" if against else ""} | {_probability(answer)} | '
+                        f'{" (!)" if against else ""} | {answer.p_yes_text(missing="")} | '
                         f'{"" if expected is None else "yes" if expected else "no"} |')
-            self._line(f'{question.text} {answer.verdict.value} {_probability(answer)}',
+            self._line(f'{question.text} {answer.verdict.value} '
+                       f'{answer.p_yes_text(missing="")}',
                        'WARN' if against or answer.verdict is Verdict.UNPARSED else 'INFO',
                        ANSWERS_LOG)
         self._text(ANSWERS, [
@@ -458,16 +458,6 @@ def _listed(atoms: Sequence[Atom]) -> list[str]:
 
 def _numbered(plan: Sequence[object]) -> list[str]:
     return [f'{number}. {_plain(str(action))}' for number, action in enumerate(plan, start=1)]
-
-
-def _probability(answer: Answer) -> str:
-    """P(yes) among yes and no, where the model gave any."""
-    if answer.p_yes is None:
-        return ''
-    if answer.p_no is None or not answer.p_yes + answer.p_no > 0.0:
-        return answer.p_yes_text()
-    bound = '' if not answer.bounded else '≤ ' if answer.at_most else '≥ '
-    return f'{bound}{answer.p_yes / (answer.p_yes + answer.p_no):.3f}'
 
 
 def _certain(p: float) -> bool:

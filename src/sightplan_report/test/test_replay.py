@@ -363,7 +363,7 @@ def test_calibration_can_learn_from_the_new_answers(sources, tmp_path):
     assert len(answers) == sum(len(b.event.questions) for s in sources for b in batches(s))
     assert not actions and {a.model for a in answers} == {'x'}
     assert {a.questions_sha256 for a in answers} == {sources[0].episode.domain.question_hash}
-    assert all(a.truth is not None and a.p_yes == .75 for a in answers)
+    assert all(a.truth is not None and a.answer.p_yes == .75 for a in answers)
     assert len({a.problem for a in answers}) == 2 and len({a.episode for a in answers}) == 3
 
 

@@ -30,7 +30,7 @@ from sightplan.runs import RunSettings, run
 from sightplan_report.failures import read_columns
 from sightplan_report.results import gather
 from sightplan_report.tables import make_tables
-from sightplan_report.tables.answers import yes_probability
+from sightplan_report.tables.common import checked_yes_probability
 from sightplan_report.tables.model import Kind, make, specifications
 
 TABLE = {'name': 'noisy_oracle', 'table': 'x'}
@@ -646,7 +646,7 @@ def test_answers_of_unscored_episodes_do_not_count(tmp_path):
     (.3, .1, .75), (0.0, 0.0, None), (None, .5, None), (1, 0, 1.0), (2, 0, None),
     (True, .5, None), (float('nan'), .5, None), ('1', 0, None)])
 def test_probability_of_yes(p_yes, p_no, p):
-    assert yes_probability(p_yes, p_no) == (None if p is None else pytest.approx(p))
+    assert checked_yes_probability(p_yes, p_no) == (None if p is None else pytest.approx(p))
 
 
 def test_costs_per_episode(tmp_path):

@@ -111,7 +111,7 @@ class BackendGrounder(Wrapper):
     def _ask_batch(self, batch: Sequence[Query[Any]], deadline: Deadline) -> Sequence[Reply]:
         match batch[0]:
             case YesNo() as first:
-                return self._answers(first.observation, [
+                return self._ask_yes_no(first.observation, [
                     query.question for query in batch if isinstance(query, YesNo)],
                     deadline, first.prompt)
             case DetectInstances() as query:
@@ -139,10 +139,10 @@ class BackendGrounder(Wrapper):
                 nothing that reads it, or there is nothing to be seen; or the model was made for
                 the questions of one domain, and a question is none of them.
         """
-        return self._answers(observation, questions, Deadline(timeout_s), prompt or BARE)
+        return self._ask_yes_no(observation, questions, Deadline(timeout_s), prompt or BARE)
 
-    def _answers(self, observation: Observation, questions: Sequence[Question],
-                 deadline: Deadline, prompt: GroundingPrompt) -> list[Answer]:
+    def _ask_yes_no(self, observation: Observation, questions: Sequence[Question],
+                    deadline: Deadline, prompt: GroundingPrompt) -> list[Answer]:
         """Return the answers to questions about one image; raises as ``ground`` does."""
         if not questions:
             return []
@@ -158,12 +158,12 @@ class BackendGrounder(Wrapper):
             replies = ask_all(self.inner, yes_no_queries(observation, asked, prompt), deadline)
         except SightplanError as error:
             try:
-                error.partial = self._answered(
+                error.partial = self._read_all(
                     observation, cast(list[Answer | None], error.partial), meant, deadline, prompt)
             except SightplanError as second:
                 error.partial = second.partial
             raise
-        return cast(list[Answer], self._answered(observation, replies, meant, deadline, prompt))
+        return cast(list[Answer], self._read_all(observation, replies, meant, deadline, prompt))
 
     def _refusal(self, observation: Observation, questions: Sequence[Question],
                  refused: Sequence[str], deadline: Deadline, prompt: GroundingPrompt,
@@ -183,13 +183,13 @@ class BackendGrounder(Wrapper):
         if not (deadline.keep_going and able):
             return failure
         try:
-            answers: Sequence[Reply | None] = self._answers(observation, able, deadline, prompt)
+            answers: Sequence[Reply | None] = self._ask_yes_no(observation, able, deadline, prompt)
         except SightplanError as error:
             failure, answers = error, error.partial or [None] * len(able)
         failure.partial = in_places(answers, refused)
         return failure
 
-    def _answered(self, observation: Observation, replies: Sequence[Answer | None],
+    def _read_all(self, observation: Observation, replies: Sequence[Answer | None],
                   meant: Sequence[Meaning | None], deadline: Deadline, prompt: GroundingPrompt,
                   ) -> list[Answer | None]:
         """Return the answers that replies give; None where there is no reply.

@@ -19,17 +19,23 @@ YES_NO = 'yes_no'
 class Answer(Reply):
     """A model's answer to a yes/no question; what was asked stands in its query.
 
+    Its probabilities are the model's own, as it gave them: nothing here calibrates them
+    (docs/ask.md, "Where a probability comes from").
+
     Attributes:
         text: the raw reply.
-        p_yes: probability of "yes" in [0, 1], summed over its spellings; None when the model
-            offers none (never a guess).
-        p_no: probability of "no", in the same form; the two need not sum to 1.
+        p_yes: probability that the reply is "yes", in [0, 1], summed over its spellings; None when
+            the model offers none (never a guess). People are shown ``yes_probability`` instead.
+        p_no: probability that it is "no", in the same form; the two need not sum to 1, since a
+            model may say something else.
         p_unknown: probability of "unknown"; None also when the prompt does not offer that answer.
         bounded: whether the smaller of ``p_yes`` and ``p_no`` is only the most that it may be,
-            because the model's server does not list that word. P(yes) among yes and no then lies
-            between ``p_yes / (p_yes + p_no)`` and the nearer one of 0 and 1.
+            because the model's server does not list that word. ``yes_probability`` then lies
+            between what it is and the nearer one of 0 and 1.
         cut_at: limit of tokens at which the reply was cut off; 0: it was not cut off.
-        verdict: what the text says; read from it by ``parse_yes_no`` unless it is given.
+        verdict: what the text says; read from it by ``parse_yes_no`` unless it is given. The text
+            is the likeliest reply, and a word has several spellings: it may say "no" although
+            ``p_yes`` is larger.
         reason: why it cannot be told, where the verdict is UNKNOWN and the model says why: the
             picture is unlike those that it was made for, it does not know a word, the thing is
             hidden or outside the picture. '' where it does not say. An answer that cannot tell is
@@ -67,17 +73,47 @@ class Answer(Reply):
             p_no=self.p_yes)
 
     @property
-    def at_most(self) -> bool:
-        """Whether ``p_yes`` is only the most that it may be; see ``bounded``."""
-        return self.bounded and (self.p_yes or 0.0) <= (self.p_no or 0.0)
+    def yes_probability(self) -> float | None:
+        """P(yes) among yes and no; see ``yes_probability``."""
+        return yes_probability(self.p_yes, self.p_no)
+
+    @property
+    def bound(self) -> str:
+        """What ``yes_probability`` is where it is only bounded: '≤', '≥', or '' for exact."""
+        if not self.bounded:
+            return ''
+        return '≤' if (self.p_yes or 0.0) <= (self.p_no or 0.0) else '≥'
+
+    @property
+    def p_yes_shown(self) -> float | None:
+        """P(yes) for people: ``yes_probability``, or ``p_yes`` where that is all there is."""
+        return self.p_yes if self.yes_probability is None else self.yes_probability
 
     def p_yes_text(self, digits: int = 3, missing: str = '-') -> str:
-        """``p_yes`` as people read it: ``0.930``, or ``≤ 0.080`` where that is only a bound."""
-        return missing if self.p_yes is None else (
-            f'{"≤ " if self.at_most else ""}{self.p_yes:.{digits}f}')
+        """P(yes) as people read it: ``0.930``, or ``≤ 0.118`` where it is only bounded."""
+        p = self.p_yes_shown
+        return missing if p is None else f'{self.bound} {p:.{digits}f}'.lstrip()
 
     def summary(self) -> str:
         """The verdict, with the probability of "yes", or why it cannot be told."""
         if self.reason:
             return f'{self.verdict.value}: {self.reason}'
-        return self.verdict.value + ('' if self.p_yes is None else f' ({self.p_yes_text(2)})')
+        p_yes = self.p_yes_text(2, missing='')
+        return self.verdict.value + (f' ({p_yes})' if p_yes else '')
+
+
+def yes_probability(p_yes: float | None, p_no: float | None) -> float | None:
+    """P(yes) among yes and no: ``p_yes / (p_yes + p_no)``.
+
+    Beliefs, calibrations, scores and all that people are shown take this number from an answer.
+
+    Args:
+        p_yes: see ``Answer``.
+        p_no: likewise.
+
+    Returns:
+        None where one of the two is missing, or both are 0.
+    """
+    if p_yes is None or p_no is None or not p_yes + p_no > 0.0:
+        return None
+    return p_yes / (p_yes + p_no)

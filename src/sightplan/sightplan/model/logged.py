@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from sightplan.model.answer import Answer
 from sightplan.model.perception import Verdict
 from sightplan.model.symbols import Action, Atom, State
 
@@ -17,11 +18,8 @@ class LoggedAnswer:
 
     Attributes:
         atom: what was asked.
-        verdict: what was answered.
+        answer: what was answered.
         truth: what is true, None when nobody knows.
-        p_yes: probability of "yes", if the model gave one.
-        p_no: probability of "no", if the model gave one.
-        bounded: whether the smaller of the two is a bound, as in ``Answer``.
         image: which image it was about (within the episode).
         episode: which episode it belongs to.
         problem: key of the problem (see ``problem_key``), '' if unknown.
@@ -34,10 +32,8 @@ class LoggedAnswer:
     """
 
     atom: Atom
-    verdict: Verdict
+    answer: Answer
     truth: bool | None = None
-    p_yes: float | None = None
-    p_no: float | None = None
     image: str = ''
     episode: str = ''
     problem: str = ''
@@ -46,7 +42,11 @@ class LoggedAnswer:
     questions_sha256: str = ''
     prompt: str | None = None
     where: str = field(default='', compare=False)
-    bounded: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the answer says."""
+        return self.answer.verdict
 
 
 @dataclass(frozen=True, slots=True)

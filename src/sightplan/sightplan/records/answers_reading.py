@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 
 from sightplan.grounding import parse_yes_no
-from sightplan.model import Action, Atom, InputError, Verdict, user_path
+from sightplan.model import Action, Answer, Atom, InputError, Verdict, user_path
 from sightplan.model.journal import Line, parse, read_lines
 from sightplan.model.logged import LoggedAction, LoggedAnswer
 from sightplan.model.reading import Record, validated
@@ -160,10 +160,10 @@ def parse_answer(entry: Mapping[str, Any], where: str, episode: str = '') -> Log
         InputError: a field is missing or malformed; names it and the remedy.
     """
     read = validated(_Answer, entry, where)
+    answer = Answer(p_yes=read.p_yes, p_no=read.p_no, bounded=read.bounded, verdict=read.answer)
     return LoggedAnswer(
-        read.atom, read.answer, read.truth, read.p_yes, read.p_no, read.image,
-        read.episode or episode, read.problem, read.domain, read.model, read.questions_sha256,
-        read.prompt, where, read.bounded)
+        read.atom, answer, read.truth, read.image, read.episode or episode, read.problem,
+        read.domain, read.model, read.questions_sha256, read.prompt, where)
 
 
 def _action(entry: Mapping[str, Any], where: str, episode: str) -> LoggedAction:

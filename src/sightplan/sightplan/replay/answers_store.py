@@ -209,9 +209,7 @@ def _batches(lines: Sequence[Line]) -> tuple[dict[Key, Stored], int]:
         if place != len(batch):
             batch = []
         if place == len(batch):
-            batch.append((answer.atom, Answer(
-                p_yes=answer.p_yes, p_no=answer.p_no, bounded=answer.bounded,
-                verdict=answer.verdict)))
+            batch.append((answer.atom, answer.answer))
         if len(batch) == of:
             done[key], batch, whole = tuple(batch), [], number
     return done, whole

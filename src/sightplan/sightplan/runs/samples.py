@@ -20,9 +20,10 @@ from sightplan.agent.methods._instructed import has_instruction
 from sightplan.agent.sample_asking import asks_yes_no, in_words, yes_no_prompt
 from sightplan.domains import Domain, load_domain
 from sightplan.domains.prompts import has_prompt_without_domain, prompt_without_domain
-from sightplan.grounding import instructions, parse_yes_no
+from sightplan.grounding import instructions
 from sightplan.metrics.measures import scored
 from sightplan.model import (
+    Answer,
     Atom,
     InputError,
     MaskSource,
@@ -375,11 +376,11 @@ def sample_answers(folder: Path) -> list[LoggedAnswer]:
             continue
         domain = line['domain']
         answers.append(LoggedAnswer(
-            Atom.parse(text), parse_yes_no(line['reply']), line['truth'], line['p_yes'],
-            line['p_no'], line['cluster'], line['cluster'], line['cluster'], domain,
+            Atom.parse(text), Answer(line['reply'], line['p_yes'], line['p_no'],
+                                     bounded=line.get('bounded', False)),
+            line['truth'], line['cluster'], line['cluster'], line['cluster'], domain,
             line['model'], identity['questions_sha256'][domain],
-            '' if prompt is None else prompt_id(prompt['name'], prompt['sha256'][domain]),
-            bounded=line.get('bounded', False)))
+            '' if prompt is None else prompt_id(prompt['name'], prompt['sha256'][domain])))
     if not answers:
         raise InputError(f'{folder}: there is not one answer to a yes/no question about an atom '
                          '(name a run of suite predicates)')

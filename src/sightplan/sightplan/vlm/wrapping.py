@@ -104,10 +104,10 @@ class Wrapper:
 
 
 class Prompted(Wrapper):
-    """A model that only chats, as one that answers every kind of query.
+    """A model that chats, made to answer every kind of query.
 
-    Queries of kinds that the chat model does not answer itself are put by ``Query.as_chat``, one
-    by one.
+    Kinds that it answers itself, such as yes/no questions with probabilities, are passed on as
+    they are. All others are put into words by ``Query.as_chat``, one by one, and so have none.
 
     Args:
         inner: the chat model; one that answers ``Generate``.

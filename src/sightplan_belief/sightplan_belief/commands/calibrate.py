@@ -13,7 +13,7 @@ from sightplan.commands.flags import REQUIRED, option
 from sightplan.commands.frame import DONE, FAILED, Result, add_command, note, print_table
 from sightplan.console.progress import EpisodeBar
 from sightplan.domains import domain_reference
-from sightplan.model import Atom, InputError, Problem, Verdict, user_path
+from sightplan.model import Answer, Atom, InputError, Problem, user_path
 
 if TYPE_CHECKING:
     from sightplan.domains import Domain
@@ -247,7 +247,7 @@ def _follow(episodes: Sequence[Recorded], arguments: CalibrateArguments) -> Cali
     from sightplan.model.logged import LoggedAnswer
     from sightplan_belief.learning.calibration import calibrate_episodes, check_same_origin
     episodes = [e for e in episodes if e.model]
-    check_same_origin([LoggedAnswer(Atom('any'), Verdict.YES, model=e.model, domain=e.domain,
+    check_same_origin([LoggedAnswer(Atom('any'), Answer('Yes'), model=e.model, domain=e.domain,
                                     prompt=e.prompt) for e in episodes])
     if not episodes:
         raise InputError(f'{", ".join(arguments.run)}: nothing was asked in these episodes')

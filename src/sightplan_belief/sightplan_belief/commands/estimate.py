@@ -336,8 +336,7 @@ class Setting:
                     self._check(self.model, answer)
                 except InputError as error:
                     raise InputError(f'{where}: {error}') from error
-            evidence.append(Evidence(answer.atom, answer.verdict, answer.image, answer.p_yes,
-                                     answer.p_no, answer.bounded))
+            evidence.append(Evidence(answer.atom, answer.answer, answer.image))
         return estimator.estimate(evidence)
 
     def _check(self, calibration: ObservationModel, answer: LoggedAnswer) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sightplan.domains import Domain, InstantiatedModel
 from sightplan.domains.problem_keys import problem_key
-from sightplan.model import Atom, InputError, Problem, Verdict, excerpt
+from sightplan.model import Answer, Atom, InputError, Problem, Verdict, excerpt
 from sightplan.model.logged import LoggedAction, LoggedAnswer, without_seed
 from sightplan.model.odds import probability
 from sightplan_belief.estimator import Estimator, Evidence
@@ -215,7 +215,8 @@ def calibrate_unlabelled(answers: Sequence[LoggedAnswer], domain: Domain, margin
             problem = known.problem(items[0].problem, atoms_of[episode])
             try:
                 probabilities, log_evidence = marginals(
-                    problem, [Evidence(a.atom, a.verdict, a.image) for a in items], model)
+                    problem, [Evidence(a.atom, Answer(verdict=a.verdict), a.image)
+                              for a in items], model)
             except InputError as error:
                 raise InputError(f'episode {episode!r}: {error}; give the problem files with '
                                  f'--problems') from error
@@ -484,7 +485,7 @@ def _smooth(hits: float, n: float, prior: float, strength: float) -> float:
 
 def _log_likelihood(rates: AnswerRates, answers: Sequence[LoggedAnswer], weights: Floats) -> float:
     """Expected log P(answers | truth) [nats]."""
-    table = np.array([rates.chances(verdict) for verdict in _VERDICTS])
+    table = np.array([rates.likelihoods(verdict) for verdict in _VERDICTS])
     return float((_counts(answers, weights).T * np.log(table)).sum())
 
 
@@ -513,7 +514,6 @@ def _learn_predicate(predicate: str, answers: Sequence[LoggedAnswer], weights: F
     n_folds = int(folds.max()) + 1
     scores = dict.fromkeys((False, True), 0.0)
     baseline, platt_gain = 0.0, 0.0
-    with_p = np.array([_has_p(a) for a in answers])
     predictions: list[Prediction] = []
     held: list[tuple[int, float, float, float]] = []  # row, log ratios (rates, platt), log odds
     for fold in range(n_folds if n_folds > 1 else 0):
@@ -530,8 +530,9 @@ def _learn_predicate(predicate: str, answers: Sequence[LoggedAnswer], weights: F
         for row in out:
             answer = answers[row]
             better = ratio = _log_ratio(fits[False], answer.verdict)
-            if platt is not None and with_p[row]:
-                better = platt.log_ratio(answer.p_yes or 0.0, answer.p_no or 0.0)
+            p = _known_p(answer)
+            if platt is not None and p is not None:
+                better = platt.log_ratio(p)
                 platt_gain += (_log_truth(better + odds, float(weights[row]))
                                - _log_truth(ratio + odds, float(weights[row])))
             held.append((row, ratio, better, odds))
@@ -551,7 +552,7 @@ def _learn_predicate(predicate: str, answers: Sequence[LoggedAnswer], weights: F
             after = better if use_platt else ratio if kept else before
             predictions.append(Prediction(probability(before + odds), probability(after + odds),
                                           truth, answers[row].episode))
-    asked_p = int(with_p.sum())
+    asked_p = sum(_known_p(answer) is not None for answer in answers)
     return PredicateReport(predicate, rates, len(answers), pairs, gain,
                            platt_gain / asked_p if asked_p and held else None, tuple(predictions))
 
@@ -567,7 +568,7 @@ def _folds(answers: Sequence[LoggedAnswer]) -> NDArray[np.int64]:
 
 
 def _log_ratio(rates: AnswerRates, verdict: Verdict) -> float:
-    false, true = rates.chances(verdict)
+    false, true = rates.likelihoods(verdict)
     return math.log(true / false)
 
 
@@ -579,14 +580,14 @@ def _log_truth(log_odds: float, weight: float) -> float:
 
 # --- probabilities of answers ------------------------------------------------------------------
 
-def _has_p(answer: LoggedAnswer) -> bool:
-    """Whether both probabilities are known.
+def _known_p(logged: LoggedAnswer) -> float | None:
+    """P(yes) among yes and no, where it is known and the answer says one of them.
 
     Of a bounded one nothing is learned: leaving out answers by their logit does not bias a
     regression of the truth on the logit.
     """
-    return (not answer.bounded and answer.p_yes is not None and answer.p_no is not None
-            and answer.verdict.says is not None)
+    answer = logged.answer
+    return (None if answer.bounded or answer.verdict.says is None else answer.yes_probability)
 
 
 def _fit_platt(answers: Sequence[LoggedAnswer], weights: Floats) -> Platt | None:
@@ -595,11 +596,12 @@ def _fit_platt(answers: Sequence[LoggedAnswer], weights: Floats) -> Platt | None
     Returns:
         None where no answer has probabilities, or all are about true (or all about false) atoms.
     """
-    rows = [i for i, answer in enumerate(answers) if _has_p(answer)]
+    known = {i: p for i, answer in enumerate(answers) if (p := _known_p(answer)) is not None}
+    rows = list(known)
     y = weights[rows]
     if not rows or y.sum() < 0.5 or (1.0 - y).sum() < 0.5:
         return None
-    x = np.array([logit(answers[i].p_yes or 0.0, answers[i].p_no or 0.0) for i in rows])
+    x = np.array([logit(p) for p in known.values()])
     features = np.stack([x, np.ones_like(x)])
     odds = math.log(y.sum() / (1.0 - y).sum())
     theta = np.zeros(2)

@@ -37,7 +37,6 @@ from sightplan_belief.arrangement import (
     targets,
     wanted_places,
 )
-from sightplan_belief.estimator import evidence_of
 from sightplan_belief.observation_model import ObservationModel
 
 _PLANNED = 3  # states, and goals, that are planned for
@@ -142,8 +141,8 @@ class Arranging:
         if purpose is not AskPurpose.PICTURED_GOAL and self._views > 1:
             likely = self._structure.state(belief.best(1)[0][0])
             expected = [atom in likely for atom in self._structure.atoms]
-        belief.answer(evidence_of(ask_atoms(
-            context, self._structure.atoms, purpose, expected, action, seen)))
+        belief.answer(ask_atoms(
+            context, self._structure.atoms, purpose, expected, action, seen))
 
     # --- deciding -------------------------------------------------------------------------------
 

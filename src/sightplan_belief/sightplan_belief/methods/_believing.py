@@ -26,7 +26,7 @@ from sightplan.model import (
     StopReason,
     param,
 )
-from sightplan_belief.estimator import Estimator, EstimatorSettings, evidence_of
+from sightplan_belief.estimator import Estimator, EstimatorSettings
 from sightplan_belief.joint_belief import FilterSettings, JointBelief
 from sightplan_belief.listed_belief import FactorisedBelief, ListedBelief
 from sightplan_belief.methods._estimators import Estimators
@@ -382,7 +382,7 @@ class BelievingPolicy(PolicyBase):
                               self._observation)
         self._check_calibration(context)
         self._use_rates_of_model(context)
-        self._filter.answer(evidence_of(answers, self._observation.image_id))
+        self._filter.answer(answers)
         self._filter.escape()
         self._publish(context)
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from sightplan.agent.context import WorldContext
 from sightplan.agent.methods import ground
-from sightplan.model import Answer, Atom, Observation, Verdict, param
-from sightplan_belief.estimator import Evidence, evidence_of
+from sightplan.model import Answer, Atom, Observation, param
+from sightplan_belief.estimator import evidence_of
 from sightplan_belief.methods._estimators import Estimators
 from sightplan_belief.methods._files import BeliefFiles
 
@@ -55,16 +55,15 @@ class Policy(ground.Policy):
         """
         self._estimators.rates.check(context.answering_model, context.domain,
                                      context.answering_prompt)
-        evidence = evidence_of(answers)
-        evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
-                     for atom, value in self._belief.items()
-                     if atom in self._worth and not observation.in_view(atom)
-                     and atom not in observation.privileged_facts]
+        earlier = {atom: Answer('Yes' if value else 'No') for atom, value in self._belief.items()
+                   if atom in self._worth and not observation.in_view(atom)
+                   and atom not in observation.privileged_facts}
         estimators = self._estimators.answering(
             context.domain, context.answering_model, context.answering_prompt)
         if estimators is not self._estimators:
             context.model_known(context.answering_model, context.answering_prompt)
-        estimate = estimators.get(context).estimate(evidence, observation.privileged_facts)
+        estimate = estimators.get(context).estimate(
+            evidence_of({**answers, **earlier}), observation.privileged_facts)
         for atom in estimate.marginals:
             self._belief[atom] = atom in estimate.state
         self._probabilities.update(estimate.marginals)

@@ -81,10 +81,9 @@ def p_true(answer: Answer, sure: float) -> float | None:
     """P(true) by an answer; None if it says "unknown", or cannot be read."""
     if answer.verdict.says is None:
         return None
-    yes, no = answer.p_yes, answer.p_no
-    if yes is None or no is None or yes + no <= 0.0:
+    if answer.yes_probability is None:
         return sure if answer.verdict is Verdict.YES else 1.0 - sure
-    return yes / (yes + no)
+    return answer.yes_probability
 
 
 class Policy(PolicyBase):

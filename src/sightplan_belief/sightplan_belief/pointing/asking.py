@@ -457,8 +457,8 @@ def probability_of_yes(reply: Answer) -> float | None:
     verdict = reply.verdict
     if verdict is Verdict.UNKNOWN or not rates_answer(reply.text, verdict):
         return None
-    if reply.p_yes is not None and reply.p_no is not None and reply.p_yes + reply.p_no > 0:
-        return reply.p_yes / (reply.p_yes + reply.p_no)
+    if reply.yes_probability is not None:
+        return reply.yes_probability
     if verdict in (Verdict.YES, Verdict.NO):
         return float(verdict is Verdict.YES)
     return None

@@ -33,13 +33,12 @@ from sightplan.model import (
     Observed,
     Problem,
     State,
-    Verdict,
     settings_fields,
 )
 from sightplan.model.settings import picked
 from sightplan.records.recorded import RecordedEpisode
 from sightplan.replay.batches import Source, Truth
-from sightplan_belief.estimator import FAINT, Evidence, evidence_of
+from sightplan_belief.estimator import FAINT, evidence_of
 from sightplan_belief.methods._believing import (
     condition_on,
     make_filter,
@@ -152,11 +151,9 @@ class _Decoded(_Raw):
         if event.purpose is not AskPurpose.ENUMERATION:
             return
         facts = self._seen.privileged_facts
-        evidence = evidence_of(self._about)
-        evidence += [Evidence(atom, Verdict.YES if value else Verdict.NO)
-                     for atom, value in believed.items()
-                     if atom in number and atom not in self._about and atom not in facts]
-        estimate = estimator.estimate(evidence, facts)
+        earlier = {atom: Answer('Yes' if value else 'No') for atom, value in believed.items()
+                   if atom in number and atom not in self._about and atom not in facts}
+        estimate = estimator.estimate(evidence_of({**self._about, **earlier}), facts)
         for atom in estimate.marginals:
             self._belief[atom] = atom in estimate.state
         self._probabilities.update(estimate.marginals)
@@ -187,8 +184,8 @@ class Filtered:
             use_rates_of_model(self.belief, cast(WorldContext, self._setting), self._estimators,
                        self._settings, event.model, event.prompt)
         self._knows_model = True
-        known = {atom: answer for atom, answer in event.by_atom.items() if atom in self._atoms}
-        self.belief.answer(evidence_of(known, event.observation.image_id))
+        self.belief.answer({atom: answer for atom, answer in event.by_atom.items()
+                            if atom in self._atoms})
         self.belief.escape()
 
     def act(self, action: Action, status: FeedbackStatus) -> None:

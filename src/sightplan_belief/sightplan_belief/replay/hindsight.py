@@ -59,12 +59,11 @@ class Recorded:
                             f'({question.text!r}) than domain {self.domain} uses today; rates '
                             f'are learned of one wording (leave this run out)')
                     answers.append(LoggedAnswer(
-                        question.atom, answer.verdict,
-                        truth.holds(self.source, seen, question.atom), answer.p_yes, answer.p_no,
+                        question.atom, answer,
+                        truth.holds(self.source, seen, question.atom),
                         seen.image_id or f'stamp {seen.stamp_ns}', self.source.key,
                         problem_key(episode.spec.problem), self.domain, event.model,
-                        episode.domain.question_hash, event.prompt,
-                        bounded=answer.bounded))
+                        episode.domain.question_hash, event.prompt))
             tracker.answer(event)
         return _hindsight(answers, belief)
 

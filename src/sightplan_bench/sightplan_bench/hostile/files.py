@@ -416,12 +416,12 @@ def _calibrations() -> Iterator[Target]:
 
 
 def _rates(path: Path) -> None:
-    from sightplan.model import Verdict
+    from sightplan.model import Answer, Verdict
     from sightplan_belief.observation_model import read_observation_model
     found = read_observation_model(path)
     for predicate in ('on', 'inside', 'at'):
         for last in Verdict:
-            found.repeated_log_likelihoods(predicate, Verdict.YES, last, 0.9, 0.1)
+            found.log_likelihoods(predicate, Answer('Yes', 0.9, 0.1), last)
         _ignore(found.action(predicate))
     with contextlib.suppress(InputError):  # raised for answers of another model
         found.check('m', _domain('household'))

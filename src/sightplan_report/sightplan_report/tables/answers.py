@@ -22,7 +22,12 @@ from sightplan.metrics.intervals import fraction_of, fraction_of_counts
 from sightplan_report.conditions import of_models
 from sightplan_report.grouping import grouped
 from sightplan_report.results import Group, Line, Results
-from sightplan_report.tables.common import ALL, fraction_cells, group_cells
+from sightplan_report.tables.common import (
+    ALL,
+    checked_yes_probability,
+    fraction_cells,
+    group_cells,
+)
 from sightplan_report.tables.model import Table, make
 
 _BINS = 20
@@ -178,7 +183,7 @@ def _answer_reliability(group: Group) -> Reliability | None:
     for run in group.runs:
         cluster_of = {line['id']: line['cluster'] for line in run.lines if measures.scored(line)}
         for entry in run.answers():
-            p = yes_probability(entry.get('p_yes'), entry.get('p_no'))
+            p = checked_yes_probability(entry.get('p_yes'), entry.get('p_no'))
             if (p is not None and not entry.get('bounded') and entry.get('answer') in ('yes', 'no')
                     and isinstance(entry.get('truth'), bool) and entry['episode'] in cluster_of):
                 found.append((p, entry['truth'], cluster_of[entry['episode']]))
@@ -186,12 +191,3 @@ def _answer_reliability(group: Group) -> Reliability | None:
         return None
     probabilities, truths, clusters = zip(*found, strict=True)
     return reliability(probabilities, truths, _BINS, clusters)
-
-
-def yes_probability(p_yes: object, p_no: object) -> float | None:
-    """P(yes) among yes and no; None if the probabilities are missing or both 0."""
-    if not all(isinstance(p, (int, float)) and not isinstance(p, bool) and 0.0 <= p <= 1.0
-               for p in (p_yes, p_no)):
-        return None
-    assert isinstance(p_yes, (int, float)) and isinstance(p_no, (int, float))
-    return p_yes / (p_yes + p_no) if p_yes + p_no else None

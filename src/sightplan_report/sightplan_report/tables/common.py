@@ -8,6 +8,7 @@ from typing import Any
 
 from sightplan.metrics import measures
 from sightplan.metrics.intervals import Fraction
+from sightplan.model.answer import yes_probability
 from sightplan.runs.rules import RULES, of_suite
 from sightplan_report.conditions import kind_fits, protocol_of
 from sightplan_report.results import Group, Line, Results
@@ -106,3 +107,10 @@ def unlike_model(group: Group, split: str) -> str:
     named = None if suite.published.model_name(group.model) else (
         suite.published.model_with_other_weights(group.model))
     return f'{group.model} is another model than {named}' if named else ''
+
+
+def checked_yes_probability(p_yes: object, p_no: object) -> float | None:
+    """``yes_probability`` of what a line of a file has; None where that is no probability."""
+    pair = [float(p) for p in (p_yes, p_no)
+            if isinstance(p, (int, float)) and not isinstance(p, bool) and 0.0 <= p <= 1.0]
+    return yes_probability(*pair) if len(pair) == 2 else None

@@ -13,7 +13,7 @@ from sightplan.model import excerpt
 from sightplan.runs.suite_rules import SAMPLES
 from sightplan_report.labels import labels
 from sightplan_report.results import Results
-from sightplan_report.tables.common import group_cells, parts_of
+from sightplan_report.tables.common import checked_yes_probability, group_cells, parts_of
 from sightplan_report.tables.model import Table, make
 from sightplan_report.tables.pairs import difference, scored_by_split
 
@@ -82,7 +82,9 @@ def wrong_samples(results: Results) -> Table:
                        'question': line['details'].get('question'), 'reply': line['reply'],
                        'unread': line['unread'] or None,
                        'truth': excerpt(json.dumps(line['truth'])),
-                       'p_yes': line['p_yes'], 'cause': line['cause']}
+                       'p_yes': checked_yes_probability(
+                           line.get('p_yes'), line.get('p_no')),
+                       'cause': line['cause']}
     return make('wrong_samples', rows())
 
 

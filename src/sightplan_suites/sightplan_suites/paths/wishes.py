@@ -245,8 +245,8 @@ def understood_wishes(answers: Iterable[tuple[Question, Answer]], settings: Wish
 
 def _yes(answer: Answer) -> float | None:
     """Weight of a yes in an answer, 0 to 1; None if the answer says neither."""
-    if answer.p_yes is not None and answer.p_no is not None and answer.p_yes + answer.p_no > 0:
-        return answer.p_yes / (answer.p_yes + answer.p_no)
+    if answer.yes_probability is not None:
+        return answer.yes_probability
     return None if answer.verdict.says is None else float(answer.verdict.says)
 
 

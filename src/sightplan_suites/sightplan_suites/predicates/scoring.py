@@ -23,6 +23,7 @@ from sightplan.metrics.measures import (
     mean_of,
     ratio,
 )
+from sightplan.model.answer import yes_probability
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.runs.suite_parts import Scored
 
@@ -81,20 +82,13 @@ def score(item: Sample, answer: str | None, truth: bool, reply: SampleReply) -> 
         reply: with the probabilities, if there are any.
     """
     right = float(answer is not None and (answer == 'yes') == truth)
-    probability = yes_probability(reply)
+    probability = yes_probability(reply.p_yes, reply.p_no)
     cause = (UNREAD if answer is None else None if right else MISSED if truth else IMAGINED)
     return Scored({
         'accuracy': right, 'sensitivity': right if truth else None,
         'specificity': None if truth else right, 'probability': probability,
         'brier': None if probability is None else (probability - truth) ** 2,
         'unread': float(answer is None)}, cause)
-
-
-def yes_probability(reply: SampleReply) -> float | None:
-    """P(yes) among yes and no; None if the backend does not give both, or both are 0."""
-    if reply.p_yes is None or reply.p_no is None or not reply.p_yes + reply.p_no:
-        return None
-    return reply.p_yes / (reply.p_yes + reply.p_no)
 
 
 def summarise(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

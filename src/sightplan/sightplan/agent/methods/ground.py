@@ -301,7 +301,5 @@ def take_answer(atom: Atom, answer: Answer, belief: dict[Atom, bool],
     """Write an answer of yes or no into a belief, with its probability if there is one."""
     belief[atom] = answer.verdict is Verdict.YES
     probabilities.pop(atom, None)
-    if answer.p_yes is not None and answer.p_no is not None:
-        mass = answer.p_yes + answer.p_no
-        if mass > 0.0:
-            probabilities[atom] = answer.p_yes / mass
+    if answer.yes_probability is not None:
+        probabilities[atom] = answer.yes_probability
