@@ -447,6 +447,7 @@ class ExperimentNode(Node):
                 raise InputError(f'{model.name} replies from the ground truth of a world, and '
                                  'samples have none: choose a model that looks at pictures')
             given = self._readers[names.GROUNDER].read(mine.startup_timeout_s, self._cancelled)
+            model.recorded = bool(given.get('record'))
             options = json.loads(given['backend_settings'])
             if 'domain' not in parse_options(given['backend_options'],
                                              f'backend_options of {names.GROUNDER}'):

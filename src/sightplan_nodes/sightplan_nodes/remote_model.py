@@ -221,6 +221,7 @@ class RosModel(ModelClient):
             the node.
         traits: what is known of the model; the usual ones until then.
         answers: how replies to yes/no questions are read, a name in ``grounding.PARSERS``.
+        recorded: whether the node writes down what its model is asked and replies.
     """
 
     def __init__(self, node: Node, server: str, limit_s: float = 60.0,
@@ -244,7 +245,7 @@ class RosModel(ModelClient):
         self._start_run = start_run
         self._parameters = ParameterReader(node, server, _FACTS_S)
         self.accepts: frozenset[type[Query[Any]]] = frozenset({Query})
-        self.traits, self.answers = Traits(), 'strict'
+        self.traits, self.answers, self.recorded = Traits(), 'strict', False
 
     @property
     def name(self) -> str:

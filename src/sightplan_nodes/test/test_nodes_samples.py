@@ -153,6 +153,26 @@ def test_samples_that_ask_for_text_are_put_to_the_model_of_the_graph(words: str,
     assert [line['reply'] for line in lines(tmp_path / 'run')] == ['one', 'two']
 
 
+def test_what_the_grounder_recorded_is_replayed_also_of_samples_of_one_picture_apart(
+        tmp_path: Path) -> None:
+    file = tmp_path / 'words.py'
+    file.write_text(SUITE.replace('Sample(word, split, word, ', 'Sample(word, split, word[-1:], ')
+                    .replace("('one', 'two')", "('one', 'two', 'three')"))
+    said, out = tmp_path / 'said', tmp_path / 'run'
+    options = script(tmp_path, {f'Say {word}.': word for word in ('one', 'two', 'three')})
+    grounder = GrounderNode(parameter_overrides=parameters(
+        backend='scripted', backend_options=options, record=str(said)))
+    experiment = ExperimentNode(parameter_overrides=parameters(autostart=False))
+    settings = RunSettings(suite=str(file), split='few', method='ask', out=str(out))
+    with spinning(grounder, experiment):
+        assert experiment.walk(settings, Silent()).error is None
+    again = run(replace(settings, out=str(tmp_path / 'again'), backend='replay',
+                        backend_options={'path': str(said)}))
+    assert again['errors'] == 0
+    assert {line['id']: line['reply'] for line in lines(tmp_path / 'again')} == {
+        word: word for word in ('one', 'two', 'three')}
+
+
 def test_a_sample_in_error_is_exit_code_1(words: str, tmp_path: Path, capsys) -> None:
     with started(words, tmp_path / 'run', script(tmp_path, {'Say one.': 'one'})) as node:
         eventually(lambda: node.exit_code is not None, 'the end')

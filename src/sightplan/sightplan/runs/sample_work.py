@@ -81,6 +81,7 @@ class SampleRunner:
         self.backend: Model | None = None
         self._chosen: ModelPerDomain | None = None
         self._pictures: SamplePictures | None = None
+        self._recorded = settings.record or settings.record_images
         self._items = {sample.id: sample for sample in self.plan.items}
 
     def open(self, stack: ExitStack) -> None:
@@ -94,6 +95,8 @@ class SampleRunner:
         (``ServesDomains``).
         """
         self.backend = self._loaded(options, given, stack)
+        # On ROS the model's node writes down what it is asked.
+        self._recorded |= bool(getattr(given, 'recorded', False))
         self._tools = SampleTools(self.plan, self.backend, stack, self._handed, self._truth)
         return self.backend
 
@@ -111,7 +114,7 @@ class SampleRunner:
         pointing = issubclass(answerer_class(settings.method), ask.Answerer) and any(
             sample.target is not None for sample in self.plan.items)
         if pointing:
-            check_backend(settings.backend, Locate)
+            check_backend(settings.backend, Locate, None, options)
         model = closing(stack, make_backend(settings.backend, options, self._truth))
         if pointing:
             check_backend(settings.backend, Locate, model)
@@ -135,7 +138,7 @@ class SampleRunner:
     def make(self, batch: Sequence[Sample], cancelled: Callable[[], bool]) -> Sequence[Line]:
         """Answer, read and score a batch; contract in ``work.Runner``."""
         first, asked = batch[0], batch
-        if self._settings.record or self._settings.record_images:
+        if self._recorded:
             # A recording is replayed by the request, so that none may be recorded in parts.
             asked = self.plan.clusters[shared(first)]
         self._truth.batch = asked
