@@ -41,6 +41,10 @@ def test_a_model_that_would_see_nothing_is_refused(arguments: tuple[str, ...], s
     (('out:=/proc/nowhere',), 'out:=/proc/nowhere cannot be made'),
     (('backend_options:=foo=1',), "backend_options: there is no setting 'foo'"),
     (('method:=belief', 'method_options:=accept=7'), 'accept = 7.0 is out of bounds'),
+    (('method:=ground', 'backend:=noisy_locator'), 'answers no yes/no questions; choose one'),
+    (('method:=plan', 'backend:=noisy_oracle'), "'noisy_oracle' .*; choose one that can: "),
+    ((*TABLETOP, 'execution:=arm', 'method:=grounded_plan', 'backend:=noisy_oracle'),
+     "'noisy_oracle' cannot find all things"),
     (('execution:=arm', 'robot:=nobot'), "robot 'nobot' is unknown; choose one of panda")])
 def test_what_is_not_there_is_refused(arguments: tuple[str, ...], said: str) -> None:
     with pytest.raises(InputError, match=said):

@@ -20,7 +20,7 @@ from sightplan.model.option_pairs import parse_options
 from sightplan.model.plugins import part
 from sightplan.records.bag_reading import open_bag
 from sightplan.runs.episodes import select_problems
-from sightplan.runs.method_check import check_shown
+from sightplan.runs.method_check import check_instructions, check_model, check_shown
 from sightplan.runs.protocols import apply
 from sightplan.runs.settings import OURS, RunSettings
 from sightplan.runs.spread import chosen
@@ -147,8 +147,9 @@ def check_graph_arguments(values: Mapping[str, Any]) -> None:
     Raises:
         InputError: a file, folder, split or robot that an argument names is not there, a problem
             has no room before the robot, a setting of the model or the method is unknown or out
-            of bounds, the folder of results cannot be made, or the model would see nothing; names
-            the argument or the world's option, and what to choose.
+            of bounds, the model does not answer what the method asks, the folder of results
+            cannot be made, or the model would see nothing; names the argument or the world's
+            option, and what to choose.
     """
     _check_parts(values)
     if values.get('out'):
@@ -176,6 +177,7 @@ def _check_parts(values: Mapping[str, Any]) -> None:
             or sample_suite(values['suite'], values['split']) is not None):
         return
     _check_options(values, 'method', policy_settings)
+    _check_model(values)
     _, pairs, _ = select_problems(
         RunSettings(**{name: values[name] for name in _PROBLEMS if name in values}))
     _check_room(robot, (pairs[index][1] for _, index in chosen(
@@ -188,6 +190,17 @@ def _check_parts(values: Mapping[str, Any]) -> None:
     check_world_options(values['domain'], options, 'world_options')
     _check_view(values, options, method,
                 parse_options(values['method_options'], 'method_options'))
+
+
+def _check_model(values: Mapping[str, Any]) -> None:
+    """Refuse a model that does not answer what the method of episodes asks."""
+    method = values['method']
+    settings = RunSettings(
+        backend=values['backend'], domain=values['domain'], method=method,
+        method_options=parse_options(values['method_options'], 'method_options',
+                                     type(policy_settings(method))))
+    check_model(settings)
+    check_instructions(settings, ())
 
 
 def _world_options(values: Mapping[str, Any]) -> dict[str, Any]:
