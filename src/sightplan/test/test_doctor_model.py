@@ -8,9 +8,9 @@ import pytest
 
 from sightplan import cli
 from sightplan.commands import doctor_model
-from sightplan.model import BackendError, InputError, Usage
-from sightplan.model.query import Traits
-from sightplan.queries import Answer, YesNo
+from sightplan.model import BackendError, Form, InputError, Region, Usage
+from sightplan.model.query import ModelByKind, Traits, answers
+from sightplan.queries import Answer, Locate, LocateReply, YesNo
 
 
 @dataclass
@@ -148,3 +148,38 @@ def test_the_shipped_model_is_asked_about_its_own_pictures():
 def test_an_oracle_is_no_model_to_check():
     with pytest.raises(InputError, match='answers from the truth'):
         doctor_model.check_model('noisy_oracle', {})
+
+
+class Finger(ModelByKind):
+    """A model that points at a colour, and answers no questions."""
+
+    name = 'finger@1'
+
+    def __init__(self, reply: LocateReply | None = None) -> None:
+        self.given = reply
+
+    @answers(Locate)
+    def locate(self, query, deadline):
+        if self.given is not None:
+            return self.given
+        rgb = doctor_model.COLOURS['red' if 'red' in query.target.text else 'blue']
+        rows, columns = (query.image == rgb).all(axis=2).nonzero()
+        height, width = query.image.shape[:2]
+        return LocateReply((Region(Form.POINT, ((columns.mean() / width,
+                                                 rows.mean() / height),)),))
+
+
+@pytest.mark.parametrize(('reply', 'failed', 'words'), [
+    (None, set(), '4 of 4 places are on the thing'),
+    (LocateReply((Region(Form.POINT, ((0.25, 0.5),)),)), {'pictures', 'sense'}, '2 of 4 places'),
+    (LocateReply(), {'answers'}, "of 'the red square': not there"),
+    (LocateReply(unread='prose'), {'answers'}, 'unread: prose'),
+    (LocateReply(unknown=('square',)), set(), "it does not know 'square'"),
+    (LocateReply((Region(Form.POINT, ((80, 112),)),)), {'answers'}, 'divide x by the width')])
+def test_a_model_that_only_points_is_asked_for_places(monkeypatch, reply, failed, words):
+    monkeypatch.setattr(doctor_model, 'backend_class', lambda name: Finger)
+    monkeypatch.setattr(doctor_model, 'check_backend', lambda name, kind: None)
+    checks, measured = checked(monkeypatch, Finger(reply))
+    assert {name for name, check in checks.items() if not check.ok} == failed
+    assert any(words in check.detail for check in checks.values())
+    assert measured['model'] == 'finger@1'

@@ -4,7 +4,7 @@ The model is loaded as a run would load it, and asked a few questions whose answ
 about plain red and blue pictures, or, where a model was made for the pictures of one domain, about
 a picture of that domain. What comes back is judged as little as possible: that there are answers,
 that probabilities are such, that the pictures make a difference, and that more answers are right
-than wrong.
+than wrong. A model that only points is asked for places (``doctor_pointing``).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from sightplan.commands.check import Check
+from sightplan.commands.doctor_pointing import pointed
 from sightplan.domains import Domain, load_domain
 from sightplan.model import (
     Atom,
@@ -39,6 +40,7 @@ from sightplan.model.query import (
     Model,
     ask_all,
     ask_plainly,
+    can_ask,
     check_pictures,
     close,
     picture_check,
@@ -46,7 +48,7 @@ from sightplan.model.query import (
     traits_of,
 )
 from sightplan.model.yes_no_text import parse_yes_no
-from sightplan.queries import Answer, YesNo, yes_no_queries
+from sightplan.queries import Answer, Locate, YesNo, yes_no_queries
 from sightplan.vlm.api import backend_choices, backend_class, check_backend, make_backend
 
 PROMPT = GroundingPrompt('doctor', system='Answer with one word, Yes or No.',
@@ -93,10 +95,11 @@ def check_model(name: str, values: Mapping[str, Any]) -> tuple[list[Check], dict
         last; and what was measured, as plain data.
 
     Raises:
-        InputError: an unknown backend or setting, a bad value, or a backend that answers no
-            yes/no questions or knows the truth.
+        InputError: an unknown backend or setting, a bad value, or a backend that neither answers
+            yes/no questions nor points, or knows the truth.
     """
-    check_backend(name, YesNo)
+    points = not can_ask(backend_class(name), YesNo) and can_ask(backend_class(name), Locate)
+    check_backend(name, Locate if points else YesNo)
     if truth := traits_of(backend_class(name)).truth:
         raise InputError(f'backend {name!r} answers from the truth ({truth}), so that there is no '
                          'model to check; name another one')
@@ -110,7 +113,7 @@ def check_model(name: str, values: Mapping[str, Any]) -> tuple[list[Check], dict
         model = make_backend(name, values)
         measured |= {'model': model.name, 'load_s': round(time.monotonic() - started, 3)}
         checks.append(Check('loads', True, f'{model.name}, in {measured["load_s"]:.1f} s'))
-        checks.extend(_asked(model, measured))
+        checks.extend(pointed(model, COLOURS, measured) if points else _asked(model, measured))
     except SightplanError as error:
         stage = 'loads' if model is None else 'answers'
         if isinstance(error, InputError) and model is None:
