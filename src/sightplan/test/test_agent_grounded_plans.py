@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,8 @@ from sightplan.model.sample import Picture, Sample, SampleReply, Words
 from sightplan.planning.symbolic import FastDownwardPlanner
 from sightplan.queries import DetectInstances, Generate, Locate, LocateReply, TextReply
 from sightplan.queries.marks import numbered
+from sightplan.runs import sample_tools
+from sightplan.runs.sample_tools import SampleTools
 from sightplan.runs.suite_parts import Unread
 from sightplan_suites.grounded_plan import reading
 
@@ -251,3 +254,15 @@ def test_what_is_known_of_drawers_goes_before_what_is_seen_or_told() -> None:
         stages, (drawer,), {} if known is None else {'drawer_top_1': known}).state}
         for known in (None, False)}
     assert 'open' in opened[None] and 'open' not in opened[False]
+
+
+def test_options_of_a_model_that_a_method_names_have_the_types_of_its_settings(monkeypatch):
+    made = []
+    monkeypatch.setattr(sample_tools, 'make_checked_backend',
+                        lambda name, values: made.append((name, values)))
+    with ExitStack() as stack:
+        tools = SampleTools(None, None, stack, None, None)
+        tools._of('openai model=m temperature=0.5 retries=3')
+        assert made == [('openai', {'model': 'm', 'temperature': 0.5, 'retries': 3})]
+        with pytest.raises(InputError, match="'openai': there is no setting 'modle'; did you "):
+            tools._of('openai modle=m')

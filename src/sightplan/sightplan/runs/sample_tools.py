@@ -21,6 +21,7 @@ from sightplan.model import (
     SymbolicPlanner,
 )
 from sightplan.model.logged import without_seed
+from sightplan.model.option_pairs import read_options
 from sightplan.model.query import (
     Deadline,
     Model,
@@ -36,7 +37,7 @@ from sightplan.queries import Choose, Detect, DetectInstances, Generate, YesNo
 from sightplan.runs.handing import Handed
 from sightplan.runs.samples import SamplePlan
 from sightplan.runs.work import closing
-from sightplan.vlm.api import check_backend, make_checked_backend
+from sightplan.vlm.api import BACKENDS, check_backend, make_checked_backend
 
 _SAMPLE, _CLUSTER = 'sample', 'cluster'
 """Kinds of subjects that a model is asked about: a sample, or the picture of a cluster."""
@@ -202,8 +203,9 @@ class SampleTools:
             if not all('=' in option for option in options):
                 raise InputError(f'{words!r} names no model; write a backend and options, such as '
                                  '"transformers model=DIR"')
-            self._others[words] = BackendGrounder(closing(self._stack, make_checked_backend(
-                name, dict(option.split('=', 1) for option in options))))
+            given = read_options(options, BACKENDS.module(name).Settings, f'backend {name!r}')
+            self._others[words] = BackendGrounder(closing(
+                self._stack, make_checked_backend(name, given)))
         return shlex.split(words)[0], self._others[words]
 
 
