@@ -318,8 +318,12 @@ def locate(picture: str | Path | NDArray[np.uint8], targets: Sequence[str | Targ
                                prior_present=prior_present)
     check_settings(settings)
     _check(image, wanted, depth, camera, start)
+    named: object = backend
+    if not isinstance(named, str):
+        raise InputError(f'backend is a {type(named).__name__}; give the name of one, or pass '
+                         'a model of your own to BackendLocator(NAME, model).locate')
     kind = backend_class(backend)
-    check_backend(backend, Locate)  # refused in words before it is loaded
+    check_backend(backend, Locate, None, backend_options)  # in words, before it is loaded
     if traits_of(kind).truth:
         raise InputError(f'backend {backend!r} points by the truth, which is not known of a '
                          'picture; choose one that looks at it')

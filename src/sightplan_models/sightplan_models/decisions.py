@@ -119,8 +119,13 @@ class Backend(Prompted):
         self.service: Decisions | Queries = (
             Queries(settings) if settings.wire == 'sightplan' else Decisions(settings))
         super().__init__(self.service)
-        if settings.wire == 'sightplan':
+        if self.answers_all(settings):
             self.accepts = frozenset({Query})
+
+    @staticmethod
+    def answers_all(settings: Settings) -> bool:
+        """Whether the server takes every kind; contract in ``vlm.api.AnswersAllWithSettings``."""
+        return settings.wire == 'sightplan'
 
     def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:
         """Ask the service; contract in ``Model``."""

@@ -26,7 +26,7 @@ from sightplan.model import (
 from sightplan.model.query import Deadline, ask_all, ask_one, start_episode
 from sightplan.model.region import Form, Region
 from sightplan.queries import Check, Choose, Locate, YesNo, yes_no_queries
-from sightplan.vlm.api import make_backend
+from sightplan.vlm.api import check_backend, make_backend
 from sightplan.vlm.recording import Recorded
 
 pytest.importorskip('openai')
@@ -306,3 +306,9 @@ def test_bad_settings_name_field_and_remedy() -> None:
     with FakeServer() as server, pytest.raises(InputError, match='asks for reasons'):
         ask_all(service(server), yes_no_queries(SEEN, questions(1), GroundingPrompt(
             'cot', reasoning=True)))
+
+
+def test_the_settings_tell_before_it_is_made_whether_it_passes_every_kind_on() -> None:
+    check_backend('decisions', Locate, values={'wire': 'sightplan'})
+    with pytest.raises(InputError, match="'decisions' cannot point at things; choose one"):
+        check_backend('decisions', Locate, values={'wire': 'systemone'})

@@ -16,7 +16,7 @@ import functools
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast, runtime_checkable
 
 from sightplan.model import InputError, SightplanError, Usage, settings_fields
 from sightplan.model.plugins import Registry
@@ -87,6 +87,15 @@ def backend_choices(name: str, values: Mapping[str, Any]) -> BackendChoices:
     return picked(BackendChoices, backend_settings(name, values))
 
 
+@runtime_checkable
+class AnswersAllWithSettings(Protocol):
+    """The class of a backend whose model answers queries of every kind with some settings."""
+
+    @staticmethod
+    def answers_all(settings: Any) -> bool:
+        """Whether it does with these settings, an instance of the backend's ``Settings``."""
+
+
 def make_checked_backend(name: str, values: Mapping[str, Any], *truth: Any) -> Model:
     """Make a model that finds out before the first picture whether pictures reach it.
 
@@ -140,6 +149,8 @@ class RunDomain(Protocol):
 
 
 BACKENDS: Registry[Model] = Registry('backend', GROUP, 'Backend', ('accepts',), Model,
+                                     base='sightplan.model.query.ModelByKind, with a method '
+                                          'marked @answers(KIND) for each kind of query',
                                      truth_of=lambda cls: traits_of(cls).truth)
 backend_names, backend_class = BACKENDS.names, BACKENDS.cls
 backend_settings, make_backend = BACKENDS.settings, BACKENDS.make
@@ -169,26 +180,35 @@ def backends_that_answer(kind: type[Query[Any]]) -> list[str]:
     return [name for name, cls in usable_backends().items() if can_ask(cls, kind)]
 
 
-def check_backend(name: str, kind: type[Query[Any]], model: object = None) -> None:
+def check_backend(name: str, kind: type[Query[Any]], model: object = None,
+                  values: Mapping[str, Any] | None = None) -> None:
     """Check that a backend answers a kind of query, before it is loaded.
 
     Args:
         name: name of the backend.
         kind: kind of queries.
         model: the model from ``make_backend``, if it is made already.
+        values: settings with which it will be made, as far as they are known.
 
     Raises:
-        InputError: the backend does not; the message names those that do.
+        InputError: the backend does not, or a setting is wrong; the message names backends that
+            do, or the setting.
     """
-    if not can_ask(backend_class(name) if model is None else model, kind):
+    if can_ask(backend_class(name) if model is None else model, kind):
+        return
+    made: object = backend_class(name)
+    if (model is not None or values is None or not isinstance(made, AnswersAllWithSettings)
+            or not made.answers_all(backend_settings(name, values))):
         raise cannot_answer(name, kind)
 
 
 def cannot_answer(name: str, kind: type[Query[Any]]) -> InputError:
     """The error of a backend that does not answer a kind; names those that do."""
     cannot = _CANNOT.get(kind, f'answers no queries of kind {kind.kind!r}')
+    unmarked = ('' if frozenset(cast(Any, backend_class(name)).accepts) else
+                f' (no method of {name} is marked @answers({kind.__name__}))')
     return InputError(f'backend {name!r} {cannot}; choose one that can: '
-                      f'{", ".join(backends_that_answer(kind)) or "none"}')
+                      f'{", ".join(backends_that_answer(kind)) or "none"}{unmarked}')
 
 
 def resolved_options(name: str, values: Mapping[str, Any], seed: int,

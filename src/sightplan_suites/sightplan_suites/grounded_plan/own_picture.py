@@ -136,7 +136,7 @@ def plan_picture(picture: str | Path | NDArray[np.uint8], instruction: str, *,
         raise InputError(f'backend {backend!r} answers from the truth, which is not known of a '
                          'picture; choose one that looks at it')
     options = dict(method_options or {})
-    check_backend(backend, Detect if method == METHOD else Generate)
+    check_backend(backend, Detect if method == METHOD else Generate, None, backend_options)
     if method == METHOD:
         options.setdefault('reader', BY_MODEL if can_ask(kind, Generate) else 'words')
         options.setdefault('accept', ACCEPT)
