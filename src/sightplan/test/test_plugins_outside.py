@@ -73,8 +73,9 @@ def test_a_backend_of_another_package_is_like_ours(site):
 
 @pytest.mark.parametrize(('text', 'message'), [
     ('raise RuntimeError("no driver")', 'RuntimeError: no driver'),
-    ('Settings = 1', 'has no class Backend'),
-    ('class Settings: pass\nclass Backend: name = 1', 'has no class Backend with accepts')])
+    ('Settings = 1', 'has no class Backend; add it to stranger_bad'),
+    ('class Settings: pass\nclass Backend: name = 1',
+     'has a class Backend without accepts; inherit from .*ModelByKind, .*@answers')])
 def test_a_broken_backend_names_its_package_and_leaves_the_others_alone(site, text, message):
     site('[sightplan.backends]\nstranger_bad = stranger_bad\n', stranger_bad=text)
     assert {'embedded', 'stranger_bad'} <= set(backend_names())
@@ -83,6 +84,13 @@ def test_a_broken_backend_names_its_package_and_leaves_the_others_alone(site, te
     assert 'package stranger (sightplan.backends: stranger_bad = stranger_bad)' in str(
         caught.value)
     assert make_backend('noisy_oracle', {}, SymbolicWorld()).name
+
+
+def test_a_backend_whose_entry_point_names_its_class_is_told_to_name_the_module(site):
+    site('[sightplan.backends]\nstranger_eyes = stranger_eyes:Backend\n', stranger_eyes=BACKEND)
+    with pytest.raises(InputError, match="names 'Backend' of a module, not the module; write "
+                                         'stranger_eyes = stranger_eyes, whose'):
+        make_backend('stranger_eyes')
 
 
 def test_a_broken_backend_does_not_take_listings_with_it(site, caplog):

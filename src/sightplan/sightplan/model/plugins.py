@@ -116,17 +116,19 @@ class Registry(Generic[T]):
         part: name of the class in each module, beside its dataclass ``Settings``.
         declares: class attributes that a class of another package must have.
         contract: the protocol whose methods and properties its instances must have.
+        base: what the class may inherit from to have these attributes, for messages; '' if there
+            is nothing.
         truth_of: tells of a class which ground truth it is built with: the name of a method of
             that truth; '' for none. The default: those that declare ``needs_truth`` are built
             with any.
     """
 
     def __init__(self, kind: str, group: str, part: str,
-                 declares: Sequence[str], contract: type,
+                 declares: Sequence[str], contract: type, base: str = '',
                  truth_of: Callable[[Any], str] | None = None) -> None:
         self._kind, self._group = kind, group
         self._parts: dict[str, Sequence[str]] = {'Settings': (), part: declares}
-        self._part, self._contract = part, contract
+        self._part, self._contract, self._base = part, contract, base
         self._truth_of = truth_of or (lambda cls: _ANY_TRUTH if cls.needs_truth else '')
 
     def names(self) -> tuple[str, ...]:
@@ -145,10 +147,20 @@ class Registry(Generic[T]):
             missing = [n for n in names if not hasattr(getattr(module, part, None), n)]
             if not hasattr(module, part) or missing:
                 point = entry_points(self._group)[name]
-                raise InputError(f'{self._kind} {name!r} of {_origin(point)} has no class {part}'
-                                 f'{" with " + ", ".join(missing) if missing else ""}; add it to '
-                                 f'{point.value}')
+                raise InputError(f'{self._kind} {name!r} of {_origin(point)} '
+                                 f'{self._lack(point, module, part, missing)}')
         return module
+
+    def _lack(self, point: importlib.metadata.EntryPoint, module: object, part: str,
+              missing: Sequence[str]) -> str:
+        """Say that a plugin lacks a class, or a class its attributes, and what to do."""
+        if not isinstance(module, ModuleType):
+            return (f'names {point.attr!r} of a module, not the module; write {point.name} = '
+                    f'{point.module}, whose classes {" and ".join(self._parts)} are found')
+        if not hasattr(module, part):
+            return f'has no class {part}; add it to {point.value}'
+        inherit = f'inherit from {self._base}, or ' if self._base else ''
+        return f'has a class {part} without {", ".join(missing)}; {inherit}add it to {part}'
 
     def _load(self, name: str) -> Any:
         """Return the module of a plugin, unchecked; errors are those of ``module``."""

@@ -27,9 +27,11 @@ import functools
 import hashlib
 import json
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
@@ -611,8 +613,8 @@ def ask_all(model: Model, queries: Sequence[Query[R]], deadline: Deadline = NO_D
     except SightplanError:
         raise
     except Exception as error:
-        failure = BackendError(f'model {model.name} raised {_words(error)} when it was asked a '
-                               f'query of kind {queries[0].kind!r}')
+        failure = BackendError(f'model {model.name} raised {_words(error)}{_place(error)} when '
+                               f'it was asked a query of kind {queries[0].kind!r}')
         failure.defect = True
         raise failure from error
     _check_is_list(model, replies)
@@ -631,7 +633,7 @@ def _fault(model: Model, query: Query[Any], reply: object) -> str:
     """Explain what is wrong with a reply to a query; '' if nothing is."""
     if not isinstance(reply, query.reply_type):
         return (f'{model.name} replied to a query of kind {query.kind!r} with a '
-                f'{type(reply).__name__}; it must be a {query.reply_type.__name__}')
+                f'{type(reply).__name__}; it must be of class {query.reply_type.__name__}')
     fault = query.fault_of(reply)
     return fault and f'{part_name(model, type(query))} replied to {query.summary()!r}: {fault}'
 
@@ -639,6 +641,15 @@ def _fault(model: Model, query: Query[Any], reply: object) -> str:
 def _words(error: Exception) -> str:
     """Class of an exception, and its message if it has one."""
     return ': '.join(filter(None, (type(error).__name__, str(error))))
+
+
+def _place(error: Exception) -> str:
+    """File and line of a package of somebody else where an exception arose; '' if in none."""
+    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    theirs = next((frame.f_code.co_filename for frame, _ in frames
+                   if not frame.f_globals.get('__name__', '').startswith('sightplan')), '')
+    lines = [line for frame, line in frames if frame.f_code.co_filename == theirs]
+    return f' ({Path(theirs).name}, line {lines[-1]})' if lines else ''
 
 
 def _check_is_list(model: Model, replies: object) -> None:

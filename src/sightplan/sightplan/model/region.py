@@ -68,6 +68,9 @@ class Region:
             ValueError: says what is wrong.
         """
         chance = self.probability
+        if self.form not in list(Form):
+            raise ValueError(f'form = {self.form!r} must be one of '
+                             f'{", ".join(form for form in Form if form is not Form.POINTS)}')
         try:
             points = tuple((float(x), float(y)) for x, y in self.points)
             chance = None if chance is None else float(chance)

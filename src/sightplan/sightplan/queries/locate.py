@@ -120,7 +120,7 @@ class Locate(Query[LocateReply]):
         return f'{self.target.form} of {self.target.text!r}, asking {self.attempt + 1}'
 
     def fault_of(self, reply: LocateReply) -> str:
-        """Contract in ``Query``: regions, their form and coordinates, and probabilities."""
+        """Contract in ``Query``: regions with form and coordinates, probabilities, and words."""
         regions: object = reply.regions
         if not isinstance(regions, (tuple, list)):
             return (f'regions is a {type(regions).__name__}; give a tuple of Region, such as '
@@ -132,7 +132,7 @@ class Locate(Query[LocateReply]):
                              ('foreign', reply.foreign)):
             if fault := _fault_of_chance(chance):
                 return f'{name} {fault}'
-        return ''
+        return _fault_of_words(reply)
 
     def _fault_of_region(self, region: object) -> str:
         """Return what is wrong with a region, without its number; '' if it is right."""
@@ -164,6 +164,20 @@ def _fault_of_chance(chance: object) -> str:
     if chance is None or (isinstance(chance, (int, float)) and 0.0 <= chance <= 1.0):
         return ''
     return f'is {chance!r}; give a number from 0 to 1, or None where the model has none'
+
+
+def _fault_of_words(reply: LocateReply) -> str:
+    """Return what is wrong with the words of a reply; '' if they are right."""
+    unknown: object = reply.unknown
+    if not isinstance(unknown, (tuple, list)) or not all(
+            isinstance(word, str) for word in unknown):
+        return (f'unknown is {unknown!r}; give a tuple of the words that the model does not '
+                "know, such as ('unicorn',)")
+    words: dict[str, object] = {'unread': reply.unread, 'text': reply.text}
+    for name, said in words.items():
+        if not isinstance(said, str):
+            return f'{name} is {said!r}; give a text'
+    return ''
 
 
 def compose(query: Locate, pointing: Pointing, resized: Size | None) -> PointingPrompt:
