@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -87,12 +88,13 @@ def _wrong(question: Question, answer: Answer, truth: State | None) -> bool:
 
 
 def save_png(path: str, image: NDArray[np.uint8]) -> None:
-    """Write an (H, W, 3) uint8 RGB image.
+    """Write an (H, W, 3) uint8 RGB image: PNG, or JPEG in a file that is called so.
 
     Raises:
         OSError: the file cannot be written.
     """
-    done, data = cv2.imencode('.png', cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
+    form = '.jpg' if Path(path).suffix.lower() in ('.jpg', '.jpeg') else '.png'
+    done, data = cv2.imencode(form, cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
     if not done:
         raise OSError(f'{path}: the image could not be encoded')
     with open(path, 'wb') as file:

@@ -50,3 +50,8 @@ def test_png_round_trip(tmp_path):
     save_png(str(tmp_path / 'a.png'), image)
     again = cv2.cvtColor(cv2.imread(str(tmp_path / 'a.png')), cv2.COLOR_BGR2RGB)
     assert np.array_equal(again, image)
+
+
+def test_a_file_that_is_called_jpeg_is_one(tmp_path):
+    save_png(str(tmp_path / 'a.JPG'), np.zeros((20, 30, 3), np.uint8))
+    assert (tmp_path / 'a.JPG').read_bytes().startswith(b'\xff\xd8\xff')

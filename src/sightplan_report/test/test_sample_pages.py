@@ -206,6 +206,14 @@ def test_a_line_with_unknown_words_keeps_its_cause_when_it_is_scored_again(folde
     assert line_again(suite, part.items[0], 0, line) == line
 
 
+@pytest.mark.parametrize('answer', [None, []])
+def test_a_line_with_unknown_words_says_that_it_could_not_be_told(folder, answer):
+    results = gather(folder).runs[0]
+    line = {**results.lines[0], 'answer': answer, 'unknown': ['ball'], 'cause': UNKNOWN_WORDS}
+    page, _ = SamplesOfRuns().page(results.folder, results.info, results.suite, line)
+    assert page.answer == "cannot tell: it does not know 'ball'"
+
+
 def test_the_data_of_a_run_are_found_from_where_it_was_started(tmp_path, monkeypatch):
     (tmp_path / 'pictures').mkdir()
     info = {'sessions': [{'directory': str(tmp_path), 'settings': {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, MutableMapping
@@ -37,8 +38,12 @@ def page_of(suite: Suite, sample: Sample, line: Mapping[str, Any]) -> SamplePage
     Raises:
         InputError: a picture cannot be loaded.
     """
-    return suite.page(sample, line['answer'], line['truth'],
+    page = suite.page(sample, line['answer'], line['truth'],
                       Scored(line['measures'], line['cause']))
+    if (unknown := line.get('unknown')) and not line['answer']:
+        words = ', '.join(map(repr, dict.fromkeys(unknown)))
+        return dataclasses.replace(page, answer=f'cannot tell: it does not know {words}')
+    return page
 
 
 def marked_picture(page: SamplePage) -> NDArray[np.uint8] | None:
