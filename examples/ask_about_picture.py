@@ -1,8 +1,11 @@
-"""Ask the grounder about the camera's next picture, and where something is in it.
+"""Ask the grounder where something is in the camera's next picture, and whether a fact holds.
 
 With a graph that has a grounder and a camera (``sightplan up do``) in another shell:
 
+    python ask_about_picture.py "the mug"
     python ask_about_picture.py "on g,b" "Is the green block on top of the blue block?" "the mug"
+
+A fact is asked about by an atom of the domain, and a question in words.
 """
 
 import sys
@@ -25,17 +28,19 @@ def ask(node, kind, name, request):
 
 
 def main(arguments):
-    """Print the answer about an atom, and the place of a thing; returns both."""
+    """Print the answer about an atom, if there is one, and the place of a thing; returns both."""
     rclpy.init()
-    if len(arguments) != 3:
+    if len(arguments) not in (1, 3):
         sys.exit(__doc__)
-    atom, question, thing = arguments
-    node = rclpy.create_node('ask_about_picture')
-    said = ask(node, Ground, 'grounder/ground',
-               Ground.Request(atoms=[atom], questions=[question]))
-    print(f'{question} {said.texts[0]} (P(yes) = {said.p_yes[0]:.3f})')
-    if any(said.read_as):
-        print(f'The question was read as: {said.read_as[0]}')
+    *fact, thing = arguments
+    node, said = rclpy.create_node('ask_about_picture'), None
+    if fact:
+        atom, question = fact
+        said = ask(node, Ground, 'grounder/ground',
+                   Ground.Request(atoms=[atom], questions=[question]))
+        print(f'{question} {said.texts[0]} (P(yes) = {said.p_yes[0]:.3f})')
+        if any(said.read_as):
+            print(f'The question was read as: {said.read_as[0]}')
     found, = ask(node, Locate, 'grounder/locate', Locate.Request(targets=[thing])).found
     where = {Located.HERE: 'here', Located.NOT_HERE: 'not here'}.get(found.whereabouts, 'unclear')
     places = [(list(one.x), list(one.y)) for one in found.regions]

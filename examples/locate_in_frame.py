@@ -52,6 +52,8 @@ def main(arguments):
     asked = client.call_async(Locate.Request(targets=[target]))
     while not (asked.done() and len(seen) == 2 and frames):
         rclpy.spin_once(node, timeout_sec=1.0)
+    if asked.result().error_code:
+        sys.exit(f'the grounder says: {asked.result().error_msg}')
     found, = asked.result().found
     if found.whereabouts != Located.HERE:
         sys.exit(f'{target} is not found: {found.reason or "it is not there"}')
