@@ -483,8 +483,17 @@ def find_bags(path: Path | str) -> list[Path]:
     if not found:
         raise InputError(f'{path}: there is no bag in it or below it (a folder with {METADATA}, '
                          f'or files {", ".join(f"*{suffix}" for suffix in SUFFIXES)}); record '
-                         'one, or give another folder')
+                         f'one with "sightplan run --bags all", or give another folder'
+                         f'{_of_replies(path)}')
     return sorted(found, key=lambda bag: _natural(str(bag)))
+
+
+def _of_replies(folder: Path) -> str:
+    """How a run whose folder has a model's replies, but no bag, is repeated; '' for others."""
+    if not any(folder.glob('replies*.jsonl')):
+        return ''
+    return (f'; what its model replied was recorded, and is given again by "sightplan run '
+            f'--backend replay --backend-option path={folder}"')
 
 
 def _folders(top: Path) -> Iterator[tuple[Path, list[str]]]:

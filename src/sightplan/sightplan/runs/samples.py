@@ -210,8 +210,9 @@ class SamplePlan:
                 if not (cls.tells_apart and has_instruction(sample))):
             raise InputError(
                 f'backend {name!r} writes no text, and samples of suite {self.suite.name} ask for '
-                'it; make yes/no questions of them (Sample.yes_no), or choose a backend that '
-                f'writes: {", ".join(backends_that_answer(Generate)) or "none"}')
+                'it; choose a backend that writes: '
+                f'{", ".join(backends_that_answer(Generate)) or "none"} (in a suite of your own, '
+                'Sample.yes_no makes yes/no questions of samples)')
 
     @property
     def domains(self) -> tuple[str, ...]:

@@ -86,10 +86,12 @@ class RunSettings:
                                 'that')
     planner_timeout_s: float = param(60.0, 'Wall-clock limit of one planner call [s]', low=0.1,
                                      identity=False)
-    grounder_timeout_s: float = param(300.0, 'Wall-clock limit of one grounder call [s]',
-                                      low=0.1, identity=False)
+    grounder_timeout_s: float = param(300.0, 'Wall-clock limit of one grounder call [s]; of '
+                                      'samples, of yes/no questions alone', low=0.1,
+                                      identity=False)
     propose_timeout_s: float = param(300.0, 'Wall-clock limit of one call of a model that plans '
-                                     '[s]', low=0.1, identity=False)
+                                     '[s]; of samples, of one that is asked for a place, a choice '
+                                     'or a text', low=0.1, identity=False)
     out: str = param('', 'Run directory; empty: runs/<time>-<domain>-<split>-<method>',
                      identity=False)
     resume: bool = param(True, 'Take up a run that is already there (else that is an error)',
