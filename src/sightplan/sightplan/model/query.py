@@ -484,6 +484,15 @@ class HasParts(Protocol):
 
 
 @runtime_checkable
+class RecordedElsewhere(Protocol):
+    """A model in another process, where what it is asked and replies may be written down."""
+
+    @property
+    def recorded(self) -> bool:
+        """Whether that is done."""
+
+
+@runtime_checkable
 class ServesDomains(Protocol):
     """A model in another process that has a model for each domain there."""
 
@@ -570,6 +579,11 @@ def pictures_lost(model: object) -> str:
 def picture_check(model: object) -> str:
     """Return what was found out about pictures on their way to a model; '' if nothing was."""
     return model.picture_check if isinstance(model, PictureCheck) else ''
+
+
+def recorded_elsewhere(model: object) -> bool:
+    """Whether a model is in another process, which writes down its queries and replies."""
+    return isinstance(model, RecordedElsewhere) and model.recorded
 
 
 def ask_plainly(model: object, queries: Sequence[Query[R]]) -> list[R] | None:

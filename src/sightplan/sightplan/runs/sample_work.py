@@ -31,7 +31,7 @@ from sightplan.model import (
     Usage,
     used_between,
 )
-from sightplan.model.query import Model, ServesDomains
+from sightplan.model.query import Model, ServesDomains, recorded_elsewhere
 from sightplan.model.redaction import without_secrets
 from sightplan.model.sample import GUESS, Sample, SampleReply
 from sightplan.model.sealing import sealed
@@ -95,8 +95,7 @@ class SampleRunner:
         (``ServesDomains``).
         """
         self.backend = self._loaded(options, given, stack)
-        # On ROS the model's node writes down what it is asked.
-        self._recorded |= bool(getattr(given, 'recorded', False))
+        self._recorded |= recorded_elsewhere(given)
         self._tools = SampleTools(self.plan, self.backend, stack, self._handed, self._truth)
         return self.backend
 
