@@ -42,7 +42,7 @@ from sightplan_models._embedded_world import (
     WEIGHTS_FILE,
     Features,
     classified,
-    log_odds,
+    foreign_log_odds,
 )
 from sightplan_models._unlike import SHIPPED
 from world_pictures import KINDS, SPLITS, changed
@@ -207,7 +207,7 @@ def main() -> None:
     cal = seen.split == 'cal'
     for network, kinds in NETWORKS.items():
         mine = [names.index(kind) for kind in kinds]
-        odds = np.array([log_odds(row, mine) for row in chances])
+        odds = np.array([foreign_log_odds(row, mine) for row in chances])
         own = np.isin(seen.kind, mine)
         parts = [~own & (seen.sort == 'own'), seen.sort != 'own']
         found = calibrated(odds[cal], ~own[cal], [part[cal] for part in parts])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sightplan.grounding import PARSERS, parse_prefix, parse_yes_no
 from sightplan.model import Verdict
-from sightplan.model.yes_no_text import rates_answer
+from sightplan.model.yes_no_text import probabilities_apply
 
 YES, NO, UNPARSED, UNKNOWN = Verdict.YES, Verdict.NO, Verdict.UNPARSED, Verdict.UNKNOWN
 
@@ -167,4 +167,4 @@ def test_the_strict_rule_never_contradicts_the_reference_on_plain_text(text):
     ('No doubt about it: yes.', False)])
 def test_probabilities_of_a_first_word_that_is_not_the_answer_do_not_count(
         text: str, rates: bool) -> None:
-    assert rates_answer(text, parse_yes_no(text)) is rates
+    assert probabilities_apply(text, parse_yes_no(text)) is rates

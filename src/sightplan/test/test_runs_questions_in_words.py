@@ -61,7 +61,8 @@ class Mine(Suite):
                 Measure('brier', 'squared error of P(yes)', 'share', higher_is_better=False))
 
     def score(self, sample, answer, truth, reply):
-        brier = None if reply.p_yes is None else (reply.p_yes - truth) ** 2
+        p = reply.yes_probability
+        brier = None if p is None else (p - truth) ** 2
         return Scored({'right': float(answer == truth), 'brier': brier},
                       None if answer == truth else 'wrong')
 

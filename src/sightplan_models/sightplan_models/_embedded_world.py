@@ -87,7 +87,7 @@ class Features:
         return convolve_normed(self._weights, maps, f'{name}.0', f'{name}.1', stride)
 
 
-class World:
+class PictureClassifier:
     """Tells whether pictures are of the kinds that shipped networks were made for.
 
     Args:
@@ -128,7 +128,7 @@ class World:
             network: name of its folder, such as ``locator`` or ``blocksworld``.
         """
         kinds, (bias, weight) = self._networks[network]
-        odds = log_odds(self._chances(image), kinds)
+        odds = foreign_log_odds(self._chances(image), kinds)
         return float(1 / (1 + np.exp(-(bias + weight * odds))))
 
     def _chances(self, image: NDArray[np.uint8]) -> NDArray[np.float64]:
@@ -161,7 +161,7 @@ def classified(features: Floats, weights: dict[str, Floats]) -> NDArray[np.float
     return found
 
 
-def log_odds(chances: NDArray[np.float64], kinds: list[int]) -> float:
+def foreign_log_odds(chances: NDArray[np.float64], kinds: list[int]) -> float:
     """Log odds that a picture is of none of some kinds, from the probability of each."""
     mine = min(max(float(chances[kinds].sum()), _LEAST), 1 - _LEAST)
     return float(np.log1p(-mine) - np.log(mine))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sightplan.model.whereabouts import UNLIKE, is_foreign
 
 if TYPE_CHECKING:
-    from sightplan_models._embedded_world import World
+    from sightplan_models._embedded_world import PictureClassifier
 
 Unlike = Callable[[NDArray[np.uint8]], str]
 """Says why a picture, (H, W, 3) uint8 RGB, is unlike those that a model was made for; '' if it is
@@ -38,9 +38,9 @@ def never(picture: NDArray[np.uint8]) -> str:
 
 
 @functools.cache
-def _classifier() -> World:
-    from sightplan_models._embedded_world import World
-    return World(SHIPPED / FOLDER, SHIPPED / 'locator')
+def _classifier() -> PictureClassifier:
+    from sightplan_models._embedded_world import PictureClassifier
+    return PictureClassifier(SHIPPED / FOLDER, SHIPPED / 'locator')
 
 
 def foreign_by(folder: Path) -> Foreign | None:

@@ -18,7 +18,7 @@ from sightplan.model.whereabouts import UNLIKE
 from sightplan.queries import Choose, Detect, Locate, YesNo
 
 torch = pytest.importorskip('torch')
-from sightplan_models._embedded_world import Features, World  # noqa: E402
+from sightplan_models._embedded_world import Features, PictureClassifier  # noqa: E402
 from sightplan_models._locator_network import Network, Shape, load_weights  # noqa: E402
 from sightplan_models._locator_pictures import channels  # noqa: E402
 from sightplan_models._unlike import FOLDER, SHIPPED, foreign_by  # noqa: E402
@@ -152,7 +152,7 @@ def test_a_classifier_of_other_layers_is_refused(tmp_path: Path) -> None:
     settings = tmp_path / FOLDER / 'world.json'
     settings.write_text(json.dumps(json.loads(settings.read_text()) | {'layers': 'others'}))
     with pytest.raises(BackendError, match=r'others.*training/train_world\.py'):
-        World(tmp_path / FOLDER, SHIPPED / 'locator')
+        PictureClassifier(tmp_path / FOLDER, SHIPPED / 'locator')
 
 
 def test_features_are_those_of_the_locators_first_layers():

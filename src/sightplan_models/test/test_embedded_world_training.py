@@ -15,7 +15,7 @@ if not TRAINING.is_dir():
 sys.path.insert(0, str(TRAINING))
 
 import train_world as training  # noqa: E402
-from sightplan_models._embedded_world import classified, log_odds  # noqa: E402
+from sightplan_models._embedded_world import classified, foreign_log_odds  # noqa: E402
 
 
 def test_what_is_fitted_tells_foreign_pictures_from_own_ones_of_another_split():
@@ -31,7 +31,8 @@ def test_what_is_fitted_tells_foreign_pictures_from_own_ones_of_another_split():
                                                     'render'), 'own'),
                          rng.random(len(kinds)) < 0.5)
     weights = {name: one.float().numpy() for name, one in training.fitted(seen).items()}
-    odds = np.array([log_odds(row, [0]) for row in classified(seen.features.numpy(), weights)])
+    odds = np.array([foreign_log_odds(row, [0])
+                     for row in classified(seen.features.numpy(), weights)])
     found = training.measured(odds, seen, [0], (0.0, 1.0))
     assert found['photographs and renders']['n'] == (foreign & (splits == 'test')).sum()
     low, high = found['photographs and renders']['auroc_interval']

@@ -49,7 +49,7 @@ from sightplan.model.query import (
     part_name,
     traits_of,
 )
-from sightplan.model.yes_no_text import Parser, parse_yes_no, rates_answer, says_unknown
+from sightplan.model.yes_no_text import Parser, parse_yes_no, probabilities_apply, says_unknown
 from sightplan.queries import (
     Check,
     Detect,
@@ -228,9 +228,10 @@ class BackendGrounder(Wrapper):
             self.inner, yes_no_queries(observation, asked, prompt), deadline))
 
     def _read(self, reply: Answer, meaning: Meaning | None = None) -> Answer:
-        """The answer as this grounder's parser reads it.
+        """Return a model's answer with the verdict that this grounder's parser reads in its text.
 
-        It has no probabilities where those of the model are about a word that decides nothing.
+        The probabilities stay as the model gave them, or are left out where they are about a first
+        word that is not the answer ("No idea.").
         """
         if meaning is not None and meaning.opposite:
             reply = reply.opposite()
@@ -238,7 +239,7 @@ class BackendGrounder(Wrapper):
         if reply.cut_at and verdict is Verdict.UNKNOWN and not says_unknown(reply.text):
             verdict = Verdict.UNPARSED  # what it was going to say is not known
         reason = reply.reason if verdict is Verdict.UNKNOWN else ''
-        if not rates_answer(reply.text, verdict):
+        if not probabilities_apply(reply.text, verdict):
             return Answer(reply.text, cut_at=reply.cut_at, verdict=verdict, reason=reason)
         return dataclasses.replace(reply, verdict=verdict, reason=reason)
 

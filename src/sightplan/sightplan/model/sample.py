@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.model.answer import yes_probability
 from sightplan.model.grounded_plan import GroundedStep
 from sightplan.model.perception import Question
 from sightplan.model.picture_files import read_image
@@ -210,8 +211,8 @@ class SampleReply:
         data: what a model or a planner gave as data, so that nothing has to be read: answers to
             the sample's ``questions``, replies to its ``choices``, or the steps of a grounded
             plan; a suite's ``compose`` makes the answer of it. None: read the text.
-        p_yes: probability of "yes" in [0, 1], None where the backend offers none.
-        p_no: probability of "no" in [0, 1], None where the backend offers none.
+        p_yes: probability of "yes", as in ``Answer``; None where the backend offers none.
+        p_no: probability of "no", likewise; the two need not sum to 1.
         bounded: whether the smaller of the two is a bound, as in ``Answer``.
         regions: places in the picture, where a place was asked for; None: read them from the text.
         probability: that the first of them is right; None where the backend has none.
@@ -233,6 +234,11 @@ class SampleReply:
     error: str = ''
     stopped: bool = False
     bounded: bool = False
+
+    @property
+    def yes_probability(self) -> float | None:
+        """P(yes) among yes and no, as ``Answer.yes_probability``."""
+        return yes_probability(self.p_yes, self.p_no)
 
 
 GUESS = SampleReply()

@@ -192,7 +192,7 @@ def _sentence(text: str, word: re.Match[str]) -> str:
     return f'{before}{word[0]}{after}'
 
 
-def rates_answer(text: str, verdict: Verdict) -> bool:
+def probabilities_apply(text: str, verdict: Verdict) -> bool:
     """Whether probabilities at the first word of a reply are those of an answer.
 
     They are not where the reply begins with "yes" or "no" and says something else ("No idea.",

@@ -39,7 +39,7 @@ from sightplan.model.pointer_settings import PointerSettings
 from sightplan.model.query import Model, ask_one, can_ask, traits_of
 from sightplan.model.region import Mask
 from sightplan.model.whereabouts import UNLIKE, Whereabouts, is_foreign
-from sightplan.model.yes_no_text import rates_answer
+from sightplan.model.yes_no_text import probabilities_apply
 from sightplan.queries import Answer, Exists, Locate, LocateReply
 from sightplan.queries import Check as CheckQuery
 from sightplan_belief.pointing.choosing import EXISTS, POINT, Asking, next_asking
@@ -455,7 +455,7 @@ def probability_of_yes(reply: Answer) -> float | None:
         None: neither yes nor no, or that it cannot be told.
     """
     verdict = reply.verdict
-    if verdict is Verdict.UNKNOWN or not rates_answer(reply.text, verdict):
+    if verdict is Verdict.UNKNOWN or not probabilities_apply(reply.text, verdict):
         return None
     if reply.yes_probability is not None:
         return reply.yes_probability

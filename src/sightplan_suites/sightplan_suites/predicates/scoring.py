@@ -23,7 +23,6 @@ from sightplan.metrics.measures import (
     mean_of,
     ratio,
 )
-from sightplan.model.answer import yes_probability
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.runs.suite_parts import Scored
 
@@ -82,7 +81,7 @@ def score(item: Sample, answer: str | None, truth: bool, reply: SampleReply) -> 
         reply: with the probabilities, if there are any.
     """
     right = float(answer is not None and (answer == 'yes') == truth)
-    probability = yes_probability(reply.p_yes, reply.p_no)
+    probability = reply.yes_probability
     cause = (UNREAD if answer is None else None if right else MISSED if truth else IMAGINED)
     return Scored({
         'accuracy': right, 'sensitivity': right if truth else None,
