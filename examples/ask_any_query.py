@@ -5,7 +5,11 @@ With a graph that has a grounder and a camera (``sightplan up do``) in another s
     python ask_any_query.py '{"kind": "yes_no", "observation": 0, "question":
         {"atom": "on g,b", "text": "Is the green block on top of the blue block?"}}'
 
-Kinds of your own travel in the same way; ``observation`` is a number in ``observations``.
+    python ask_any_query.py '{"kind": "locate", "image": {"image": "0"},
+        "target": {"text": "the green block", "form": "point"}}'
+
+Kinds of your own travel in the same way; ``observation`` is a number in ``observations``, and so
+is the text of ``image`` where a query shows a picture by itself.
 """
 
 import json

@@ -32,10 +32,11 @@ from sightplan.model import (
 )
 from sightplan.model.picture_files import checked_rgb, read_image
 from sightplan.model.query import ask_one, can_ask, traits_of
-from sightplan.queries.generate import Generate
+from sightplan.queries import Generate, YesNo
 from sightplan.vlm.api import (
     backend_class,
     backend_reads_prompt,
+    check_backend,
     make_checked_backend,
     resolved_options,
 )
@@ -135,6 +136,7 @@ def ask(picture: str | Path | NDArray[np.uint8], domain: str | Domain | None = N
     loaded = domain if isinstance(domain, Domain) else load_domain(_domain(domain, problem))
     scene = _scene(loaded, objects, problem)
     _check_backend(backend)
+    check_backend(backend, YesNo)
     words = loaded.grounding_prompt(prompt, problem=scene)
     model = None if calibration is None else read_observation_model(user_path(str(calibration)))
     options = resolved_options(backend, backend_options or {}, 0, words.reasoning, loaded)
@@ -181,6 +183,8 @@ def ask_freely(picture: str | Path | NDArray[np.uint8], question: str, *, domain
     """
     image = _image(picture)
     _check_backend(backend)
+    if not can_ask(backend_class(backend), Generate):
+        check_backend(backend, YesNo)
     made = make_checked_backend(backend, resolved_options(
         backend, backend_options or {}, 0, domain=load_domain(domain) if domain else None))
     if can_ask(made, Generate):

@@ -361,6 +361,15 @@ def test_what_cannot_be_located_is_named(picture, monkeypatch, capsys, arguments
     assert message in captured.err and captured.out == ''
 
 
+@pytest.mark.parametrize('question', [['--question', 'Is it red?'], [
+    '--domain', 'blocksworld', '--objects', 'r:block,c1:column']])
+def test_ask_names_those_that_answer_questions_for_one_that_points(picture, capsys, question):
+    assert main(['ask', str(picture), '--backend', 'finger', *question]) == 2
+    assert "'finger' answers no yes/no questions; choose one that can: broken" in (
+        capsys.readouterr().err)
+    assert not Finger.made
+
+
 def test_those_that_can_are_named_for_a_backend_that_cannot(picture, capsys):
     assert main(['locate', str(picture), 'mug', '--backend', 'mute']) == 2
     able = capsys.readouterr().err.partition('that can: ')[2].strip().split(', ')

@@ -4,7 +4,8 @@ Every kind travels through the service ``~/ask`` (Ask), also one of another pack
 JSON of its dataclass (``sightplan.model.dataclass_json``), in which
 
 * an observation is its number in the request's ``observations``,
-* a picture is ``{"image": its id}``, and one of these observations has it,
+* a picture is ``{"image": its id}``, and one of these observations has it; by hand it may be the
+  number of that observation as text, ``{"image": "0"}``,
 * another array, such as depth, is ``{"array": the .npy file in base64}``,
 * an atom is its text, such as ``"on r,g"``.
 
@@ -111,9 +112,11 @@ def read_queries(written: Sequence[str], observations: Sequence[Observation],
     """
     pictures = {seen.image_id: seen for seen in observations if seen.image is not None}
     numbers = dict(enumerate(observations))
+    shown = {**{str(number): seen for number, seen in numbers.items() if seen.image is not None},
+             **pictures}
 
     def array(name: str) -> NDArray[Any]:
-        found = pictures.get(name)
+        found = shown.get(name)
         return _from_npy(name) if found is None else cast(Rgb, found.image)
 
     hooks: Mapping[Any, codec.Hook] = {Atom: Atom.parse, Observation: numbers.__getitem__}

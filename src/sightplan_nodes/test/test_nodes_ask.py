@@ -338,6 +338,15 @@ def test_a_query_with_room_for_depth_gets_that_of_its_picture() -> None:
     np.testing.assert_array_equal(own.depth_m, 2 * DEPTH)  # type: ignore[attr-defined]
 
 
+def test_a_picture_may_be_named_by_the_number_of_its_observation() -> None:
+    written = json.dumps({'kind': 'detect', 'image': {'image': '1'}, 'attempt': 0})
+    again, = read_queries([written], [Observation(IMAGE * 0), Observation(IMAGE)],
+                          lambda one: DEPTH)
+    np.testing.assert_array_equal(again.pictures[0], IMAGE)
+    with pytest.raises(InputError, match='picture 2 is in no observation of the request'):
+        read_queries([written.replace('"1"', '"2"')], [Observation(IMAGE)], lambda one: None)
+
+
 def test_an_observation_of_several_queries_is_one() -> None:
     seen = Observation(IMAGE, 7)
     queries = [YesNo(seen, Question(Atom('clear', (name,)), name)) for name in 'rgb']
