@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,11 @@ def folder(tmp_path: Path) -> Path:
 def settings(folder: Path, **more) -> RunSettings:
     return RunSettings(suite=str(folder / 'mine.py'), **{
         'split': 'all_of_it', 'method': 'ask', 'out': str(folder / 'run'), **more})
+
+
+def cut_off(folder: Path) -> bytes:
+    """A picture's file that ends in the middle of its pixels, which its head does not tell."""
+    return (folder / 'one.png').read_bytes()[:70]
 
 
 def lines_of(folder: Path) -> list[dict]:
@@ -238,7 +244,7 @@ def test_samples_that_ask_for_text_are_refused_to_a_model_that_writes_none(folde
 
 def test_a_sample_in_error_is_exit_code_1_and_files_do_not_split_reasons(folder, capsys):
     for n in range(3):
-        (folder / f'bad{n}.png').write_bytes(b'no picture')
+        (folder / f'bad{n}.png').write_bytes(cut_off(folder))
     (folder / 'questions.csv').write_text('one.png,yes,Is it?\n' + ''.join(
         f'bad{n}.png,no,Is it?\n' for n in range(3)))
     (folder / 'says.yaml').write_text('answers: {default: "Yes"}\n')
@@ -276,6 +282,19 @@ def test_two_models_stand_side_by_side_and_are_compared_over_the_same_samples(fo
     assert 'Samples: paired comparisons' in (folder / 'report/report.html').read_text()
 
 
+def test_a_simulated_model_with_a_seed_is_compared_with_one_that_has_none(folder):
+    (folder / 'says.yaml').write_text('answers: {default: "No"}\n')
+    run(settings(folder, backend='scripted', out=str(folder / 'a'), backend_options={
+        'script': str(folder / 'says.yaml')}))
+    for seed in (0, 1):
+        run(settings(folder, backend='noisy_oracle', out=str(folder / f'b{seed}'),
+                     backend_options={'table': 'perfect', 'seed': seed}))
+    tables = {table.name: table for table in make_tables(
+        gather([str(folder / name) for name in ('a', 'b0', 'b1')]))}
+    [pair] = tables['paired_samples'].rows
+    assert (pair['n'], pair['both'], pair['only_second']) == (8, 4, 4)
+
+
 # ------------------------------------------------------------------------------- the table
 
 def test_a_table_may_name_its_columns_in_any_order(folder):
@@ -290,7 +309,100 @@ def test_a_table_may_name_its_columns_in_any_order(folder):
 def test_a_table_without_names_of_columns_may_have_commas_in_its_questions(folder):
     (folder / 'questions.csv').write_text('one.png,y,Is it red, or dark?\n')
     [row] = read_questions(folder / 'questions.csv')
-    assert (row.id, row.text, row.truth) == ('0', 'Is it red, or dark?', True)
+    assert (row.id, row.text, row.truth) == ('one.png#1', 'Is it red, or dark?', True)
+
+
+@pytest.mark.parametrize('text', [
+    'File,Question,Answer,\none.png,"Is it red, dark?",1,\n,,\none.png,Is it blue?,no , ,\n',
+    'file;question;answer\none.png;"Is it red, dark?";TRUE\none.png;Is it blue?;0\n',
+    'one.png;yes;Is it red, dark?\none.png;no;Is it blue?;\n',
+    'one.png\ty\tIs it red, dark?\none.png\tn\tIs it blue?\n'])
+def test_a_table_as_spreadsheets_write_it_is_read(folder, text):
+    (folder / 'questions.csv').write_text(text)
+    rows = read_questions(folder / 'questions.csv')
+    assert [(row.id, row.picture.name, row.text, row.truth) for row in rows] == [
+        ('one.png#1', 'one.png', 'Is it red, dark?', True),
+        ('one.png#2', 'one.png', 'Is it blue?', False)]
+
+
+def test_a_name_with_an_umlaut_is_found_in_either_spelling(folder):
+    (folder / 'one.png').rename(folder / unicodedata.normalize('NFD', 'Küche.png'))
+    (folder / 'questions.csv').write_text(
+        unicodedata.normalize('NFC', 'Küche.png,yes,Is it?\n'), 'utf-8')
+    [row] = read_questions(folder / 'questions.csv')
+    assert row.picture.load().shape == (60, 80, 3)
+
+
+def test_all_lines_that_cannot_be_used_are_named_at_once(folder):
+    (folder / 'questions.csv').write_text('one.png,maybe,A?\nno.png,yes,B?\n' + ''.join(
+        f'one.png,perhaps,C{n}?\n' for n in range(11)))
+    with pytest.raises(InputError) as caught:
+        read_questions(folder / 'questions.csv')
+    said = str(caught.value).splitlines()
+    assert 'csv:1: ' in said[0] and 'csv:2: ' in said[1] and len(said) == 11
+    assert said[-1] == 'and 3 more lines that cannot be used'
+
+
+# --------------------------------------------------------------------- a table that is a suite
+
+def test_a_table_is_a_suite_called_like_its_file(folder, capsys, monkeypatch):
+    """Samples are asked without ``--method``, and found again from another directory."""
+    (folder / 'says.yaml').write_text(
+        "answers: {'Is the picture empty?': 'Yes', default: {text: 'No', p_yes: .2, p_no: .8}}\n")
+    monkeypatch.chdir(folder)
+    assert cli.main(['run', '--suite', 'questions.csv', '--backend', 'scripted',
+                     '--backend-option', 'script=says.yaml', '--out', 'run']) == 0
+    said = capsys.readouterr()
+    assert 'answered by' in said.out and 'simulated' not in said.err
+    monkeypatch.chdir('/')
+    lines = lines_of(folder)
+    assert {line['suite'] for line in lines} == {'questions'}
+    assert [line['measures']['correct'] for line in lines] == [0, 1, 1, 1]
+    assert [line['measures']['brier'] for line in lines] == [
+        pytest.approx(.64), pytest.approx(.04), pytest.approx(.04), None]
+    assert gather(folder / 'run').runs[0].suite.name == 'questions'
+    assert cli.main(['failures', str(folder / 'run'), '--episode', 'one.png']) == 0
+    assert 'one.png#1' in capsys.readouterr().out
+    assert violations(load_suite(str(folder / 'questions.csv'))) == []
+
+
+def test_a_folder_or_file_that_is_no_suite_names_the_table_that_may_be_meant(folder):
+    with pytest.raises(InputError, match=r'or did you mean the file .*/questions\.csv\?'):
+        load_suite(str(folder))
+    with pytest.raises(InputError, match=r'its name does not end in \.py or \.csv'):
+        load_suite(str(folder / 'one.png'))
+    shutil.copy(folder / 'questions.csv', folder / 'OURS.CSV')
+    assert load_suite(str(folder / 'OURS.CSV')).name == 'OURS'
+    with pytest.raises(InputError, match='there is no such file; give the path of a table'):
+        load_suite(str(folder / 'no.csv'))
+
+
+def test_a_simulated_model_says_that_it_looks_at_no_picture(folder, capsys):
+    assert cli.main(['run', '--suite', str(folder / 'questions.csv'), '--table', 'gpt-4.1',
+                     '--out', str(folder / 'run')]) == 0
+    assert 'noisy_oracle is simulated: it answers from the truth' in capsys.readouterr().err
+
+
+def test_corrected_truths_score_the_answers_that_are_there(folder, capsys):
+    (folder / 'says.yaml').write_text('answers: {default: "Yes"}\n')
+    table, run_folder = folder / 'questions.csv', folder / 'run'
+    arguments = ['run', '--suite', str(table), '--backend', 'scripted', '--backend-option',
+                 f'script={folder / "says.yaml"}', '--out', str(run_folder)]
+    assert cli.main(arguments) == 0
+    table.write_text(TABLE.replace('two.png,no,', 'two.png,yes,'))
+    score = ['suite', str(table), 'score', '--predictions', str(run_folder / 'episodes.jsonl')]
+    capsys.readouterr()
+    assert cli.main(arguments) == 2
+    assert 'a truth of split questions has changed' in capsys.readouterr().err
+    assert cli.main(score) == 2
+    assert 'a truth has changed ("--new-truths" scores by it)' in capsys.readouterr().err
+    assert cli.main([*score, '--new-truths', '--json']) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)['measures']['correct']['value'] == .75
+    assert 'the truth of 1 sample is another one' in told.err
+    shutil.copy(folder / 'one.png', folder / 'two.png')
+    assert cli.main([*score, '--new-truths']) == 2
+    assert 'a picture or a question has changed' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(('text', 'said'), [
@@ -300,11 +412,19 @@ def test_a_table_without_names_of_columns_may_have_commas_in_its_questions(folde
     ('no.png,yes,Is it?\n', 'no.png cannot be read (No such file or directory); put the picture'),
     ('../one.png,yes,Is it?\n', "questions.csv:1: picture = '../one.png' must be a path below"),
     ('', 'questions.csv: holds not one question; write one a line'),
+    ('photo,text,right\none.png,A?,yes\n',
+     "truth = 'text' is neither yes nor no; write yes or no (the columns are picture, truth"),
+    ('ONE.PNG,yes,A?\n', "put the picture there, or correct the line; did you mean 'one.png'?"),
+    ('questions.csv,yes,A?\n', 'questions.csv: is not a picture that can be read (give a PNG or'),
+    ('phone.heic,yes,A?\n', 'phone.heic: is not a picture that can be read (it is HEIC; convert'),
+    ('one.png,yes,A?\none.png,no,A?\n', 'csv:2: asks the same about one.png as '),
+    ('one.png,yes,A?\none.png,no,A?\n', 'csv:1, with another truth; keep one of them'),
     ('picture,truth,question\n', 'questions.csv: holds not one question'),
     ('truth,question\nyes,Is it?\n', 'questions.csv:1: names no column picture; add it'),
     ('id,picture,truth,question\na,one.png,yes,A?\na,one.png,yes,B?\n',
      "questions.csv:3: id = 'a' is there twice, first at")])
 def test_what_cannot_be_used_of_a_table_is_named_with_its_line(folder, text, said):
+    (folder / 'phone.heic').write_bytes(b'\0\0\0\x18ftypheic\0\0\0\0mif1heic')
     (folder / 'questions.csv').write_text(text)
     with pytest.raises(InputError) as caught:
         read_questions(folder / 'questions.csv')
@@ -407,7 +527,7 @@ def test_the_contract_names_domains_and_atoms_that_no_run_would_accept():
 
 
 def test_a_picture_that_cannot_be_read_costs_its_own_samples(folder):
-    (folder / 'two.png').write_bytes(b'no picture')
+    (folder / 'two.png').write_bytes(cut_off(folder))
     with OpenRun(settings(folder), backend=Sure()) as opened:
         summary = opened.summarise(opened.walk())
     assert (summary['scored'], summary['errors']) == (2, 2)

@@ -65,7 +65,9 @@ def samples(results: Results) -> Table:
     names = dict.fromkeys(name for run in chosen.runs for line in run.lines
                           for name in line['measures'])
     return make('samples', (
-        {**line, **name, **{f'measure_{key}': value for key, value in line['measures'].items()}}
+        {**line, **name, 'picture': line['details'].get('picture'),
+         'question': line['details'].get('question'), **{
+             f'measure_{key}': value for key, value in line['measures'].items()}}
         for run, name in _named(chosen) for line in run.lines),
         measure={name: name.replace('_', ' ') for name in names})
 

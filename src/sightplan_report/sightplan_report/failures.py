@@ -222,7 +222,7 @@ def _of_samples(store: RunStore, every: Sequence[Mapping[str, Any]]) -> list[Col
 
 def matching(columns: Sequence[Column], cause: str = '', episode: str = '',
              ) -> list[tuple[Column, Failed]]:
-    """The failed items of a cause, or with an id that contains a text; '' is all.
+    """The failed items of a cause, or with a text in id or name of the picture; '' is all.
 
     Raises:
         InputError: an item is asked for that did not fail, or is not there, or no rule and no
@@ -234,7 +234,8 @@ def matching(columns: Sequence[Column], cause: str = '', episode: str = '',
         raise InputError(f'--cause {cause}: is unknown; choose one of '
                          f'{", ".join(causes)}{did_you_mean(cause, causes)}')
     found = [(column, failed) for column in columns for failed in column.failed
-             if episode in failed.line['id'] and (not cause or failed.cause == cause)]
+             if any(episode in text for text in _names_of(failed.line))
+             and (not cause or failed.cause == cause)]
     if episode and not found:
         known = [failed.line['id'] for column in columns for failed in column.failed]
         what = items_word(columns)[:-1]
@@ -244,6 +245,11 @@ def matching(columns: Sequence[Column], cause: str = '', episode: str = '',
             + (f' and {len(known) - 8} more' if len(known) > 8 else ''))
     exact = [pair for pair in found if pair[1].line['id'] == episode]
     return exact or found
+
+
+def _names_of(line: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names by which a person may ask for an item: its id, and the name of a sample's picture."""
+    return line['id'], str((line.get('details') or {}).get('picture') or '')
 
 
 def items_word(columns: Iterable[Column]) -> str:

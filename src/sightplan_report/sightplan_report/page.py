@@ -398,7 +398,9 @@ def _subtitle(results: Results) -> str:
 
     domains = dict.fromkeys(name for run in results.runs for name in run.domain.split(', '))
     methods = dict.fromkeys(run.method for run in results.runs)
-    models = dict.fromkeys(run.model for run in results.runs if run.model)
+    models = dict.fromkeys(
+        f'{run.model} (simulated)' if run.backend.startswith('noisy_') else run.model
+        for run in results.runs if run.model)
     return ' · '.join(filter(None, (', '.join(domains), few(methods, 'methods'),
                                     few(models, 'models'),
                                     f'splits {", ".join(results.splits)}')))

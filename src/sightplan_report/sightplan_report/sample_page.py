@@ -31,7 +31,7 @@ from sightplan_report.html import cut, fraction, jpeg_uri, render, words
 _LOG = logging.getLogger(__name__)
 
 _WIDEST_PX, _QUALITY = 1100, 82
-RIGHT, NOT_SCORED = 'right', 'not scored'
+RIGHT, WRONG, NOT_SCORED = 'right', 'wrong', 'not scored'
 """Results of samples that did not fail, as lists have them."""
 
 
@@ -197,7 +197,9 @@ def page_alone(sample: SampleView) -> str:
 def text_of(sample: SampleView) -> str:
     """The page of a sample as text for a terminal."""
     line = sample.line
+    picture = str(line['details'].get('picture') or '')
     rows = [('sample', f'{line["id"]} ({sample.subtitle})'), ('asked', sample.asked),
+            ('picture', '' if picture in line['id'] else picture),
             ('answer', sample.answer or _unread(line)), ('truth', sample.truth),
             ('result', sample.result),
             ('scores', ', '.join(f'{name} {value}' for name, value in sample.scores)),
@@ -221,7 +223,10 @@ def _result_text(line: Mapping[str, Any]) -> str:
     right = is_right(line)
     if right is None:
         return f'not scored: {line["error"] or "no reason is known"}'
-    return RIGHT if right else f'wrong: {words(line["cause"])}'
+    if right:
+        return RIGHT
+    cause = words(line['cause'])
+    return WRONG if cause == WRONG else f'{WRONG}: {cause}'
 
 
 def _unread(line: Mapping[str, Any]) -> str:

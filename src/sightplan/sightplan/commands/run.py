@@ -40,6 +40,7 @@ examples:
   sightplan run --domain household --protocol paper --table InternVL3-78B
   sightplan run --method belief --rerun episode.rrd --episodes 1
   sightplan run --method plan --backend openai --prompts ~/ViPlan
+  sightplan run --suite questions.csv --backend openai --backend-option model=NAME
   sightplan run --problems my_problems/ --domain-file my_domain.pddl --out runs/mine
 
 results (in --out): run.json (what was run), episodes.jsonl (a line per finished episode),
@@ -62,7 +63,7 @@ def _methods() -> Sequence[str]:
 class RunArguments:
     """Arguments of ``sightplan run``."""
 
-    suite: str = option_like(RunSettings, 'suite', metavar='NAME|FOLDER', group=_WHAT)
+    suite: str = option_like(RunSettings, 'suite', metavar='NAME|PATH', group=_WHAT)
     domain: str | None = domain_flag(optional=True, group=_WHAT)
     split: str = option_like(RunSettings, 'split', group=_WHAT)
     problems: str = option_like(RunSettings, 'problems', metavar='DIR', group=_WHAT)
@@ -135,7 +136,7 @@ def settings_from(arguments: RunArguments) -> RunSettings:
     from sightplan.runs.protocols import apply
     from sightplan.runs.suite_domain import with_domain_of_suite, with_split_of_domain
     from sightplan.runs.suite_finding import sample_suite
-    from sightplan.runs.suite_rules import ALL_SAMPLES
+    from sightplan.runs.suite_rules import ALL_SAMPLES, METHOD_OF_SAMPLES
     from sightplan.vlm.api import backend_settings
     values = {f.name: getattr(arguments, f.name) for f in settings_fields(RunSettings)}
     plans = values['method'] in method_names() and needs_visual_planner(values['method'])
@@ -152,6 +153,8 @@ def settings_from(arguments: RunArguments) -> RunSettings:
                              'the two out')
         pairs.append(f'table={arguments.table}')
     suite = sample_suite(values['suite'], values['split'])
+    if suite is not None and 'method' not in arguments.given:
+        values['method'] = METHOD_OF_SAMPLES
     if suite is not None and values['split'] == RunSettings().split not in suite.splits:
         if len(suite.splits) > 1:
             raise InputError(f'suite {suite.name} has several splits; add --split with one of '
@@ -176,13 +179,26 @@ def settings_from(arguments: RunArguments) -> RunSettings:
     return apply(settings, arguments.given)
 
 
+def _is_simulated(settings: RunSettings) -> bool:
+    """Whether samples are answered from their truth by a backend that errs on purpose."""
+    from sightplan.agent import answerer_class
+    from sightplan.model.query import traits_of
+    from sightplan.vlm.api import backend_class
+    return bool(answerer_class(settings.method).needs_model
+                and traits_of(backend_class(settings.backend)).truth)
+
+
 def run_episodes(arguments: RunArguments) -> Result:
     """Run and show; return the summary, and 1 if the run was broken off or nothing is scored."""
     from sightplan.runs import run, why_useless
     from sightplan.runs.suite_finding import sample_suite
     with stop_flag() as stop, ExitStack() as stack:
         settings = settings_from(arguments)
-        if arguments.rerun and sample_suite(settings.suite, settings.split) is not None:
+        samples = sample_suite(settings.suite, settings.split) is not None
+        if samples and _is_simulated(settings):
+            note(f'sightplan run: backend {settings.backend} is simulated: it answers from the '
+                 'truth, with errors, and looks at no picture')
+        if arguments.rerun and samples:
             raise InputError(f'--rerun shows episodes, and split {settings.split!r} of suite '
                              f'{settings.suite} has samples; leave it out')
         bar = stack.enter_context(ProgressBar())

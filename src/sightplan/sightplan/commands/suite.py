@@ -15,7 +15,7 @@ from sightplan.commands.flags import REQUIRED, CommandParser, option
 from sightplan.commands.frame import DONE, FAILED, USAGE, Result, add_command, read_options
 from sightplan.commands.shared_flags import settings_flag
 from sightplan.console.results_table import measure_text
-from sightplan.model import InputError, user_path
+from sightplan.model import InputError, counted, user_path
 from sightplan.model.settings import NoSettings
 
 if TYPE_CHECKING:
@@ -69,6 +69,15 @@ class ScoreArguments:
         REQUIRED, 'JSON lines: {"id": ..., "answer": the text of the reply}; of episodes the '
         "answer is the list of the actions, carried out by the rules of the suite; or a run's "
         'episodes.jsonl; the README of a suite says what else it takes', metavar='FILE')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreAgainArguments(ScoreArguments):
+    """Arguments of the verb ``score`` of a suite that has no such verb of its own."""
+
+    new_truths: bool = option(
+        False, "score a run's answers by truths that have been corrected since: nothing else of "
+        'its samples may have changed')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +149,8 @@ def verbs_of(name: str, prog: str = 'sightplan suite') -> CommandParser:
                     settings=own.generate_arguments or GenerateArguments)
     add_command(verbs, 'score', functools.partial(own.score or score, suite),
                 'score answers that came from elsewhere; no model is needed', exits=_VERBS,
-                settings=own.score_arguments or ScoreArguments)
+                settings=own.score_arguments or (
+                    ScoreAgainArguments if own.score is None else ScoreArguments))
     if own.add_parsers is not None:
         own.add_parsers(verbs)
     return parser
@@ -226,7 +236,8 @@ def score(suite: Suite, arguments: ScoreArguments,
     """Score a file of predictions; ``options`` are further settings of the suite's samples."""
     from sightplan.runs.predictions import score_predictions
     found = score_predictions(suite, None if arguments.data is None else user_path(arguments.data),
-                              user_path(arguments.predictions), options)
+                              user_path(arguments.predictions), options,
+                              isinstance(arguments, ScoreAgainArguments) and arguments.new_truths)
     bounds = {measure.name: measure.bounded_by for kind in suite.kinds
               for measure in suite.measures(kind)}
     for name, measure in found['measures'].items():
@@ -236,8 +247,9 @@ def score(suite: Suite, arguments: ScoreArguments,
     for name, count in found.get('causes', {}).items():
         print(f'cause {name:18} {count}')
     if found['changed']:
-        print(f'sightplan suite: WARNING: the truth of {len(found["changed"])} samples is another '
-              f'one in {arguments.data} than it was in the run, such as that of '
+        changed = counted(len(found['changed']), 'sample')
+        print(f'sightplan suite: WARNING: the truth of {changed} is another one in '
+              f'{arguments.data or suite.source} than it was in the run, such as that of '
               f'{found["changed"][0]}; the scores are not those of the run', file=sys.stderr)
     if found['missing']:
         print(f'sightplan suite: {len(found["missing"])} items have no answer and are not '

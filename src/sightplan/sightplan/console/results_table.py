@@ -22,6 +22,8 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     episodes = summary['episodes'] is not None
     lines = [('episodes' if episodes else 'samples',
               f'{summary["items"]} of {summary["planned"]}')]
+    if not episodes and summary.get('model'):
+        lines.append(('answered by', summary['model']))
     if summary['success_rate'] is not None:
         low, high = summary['interval95']
         text = f'{summary["solved"]} of {summary["scored"]}: {summary["success_rate"]:.3f}'

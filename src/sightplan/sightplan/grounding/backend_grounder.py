@@ -9,6 +9,7 @@ None if the reply cannot be read. A model that only answers yes/no questions is 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -336,14 +337,26 @@ def why_unable(model: Model, question: Question) -> str:
     domain = load_domain(made_for)
     if _as_worded(domain, question) or domain.read_question(question.text) is not None:
         return ''
-    forms = ', '.join(map(repr, domain.wording.templates.values()))
     able = ', '.join(name for name in backends_that_answer(Generate)
                      if not traits_of(backend_class(name)).truth)
     text = question.text if len(question.text) <= _SHOWN else f'{question.text[:_SHOWN]}...'
     return (f'{model.name} was made for the questions of domain {made_for}, and would answer '
             f'others at random; {text!r} is none of them, as far as it can be read. It knows '
-            f'{", ".join(domain.wording.templates)}: ask as the domain does ({forms}) or in words '
+            f'{", ".join(domain.wording.templates)}: ask as in {_examples(made_for)}, or in words '
             f'like these, or choose a backend that reads any question: {able}')
+
+
+@functools.cache
+def _examples(name: str) -> str:
+    """A question for each predicate of a domain, about the objects of one of its problems."""
+    domain = load_domain(name)
+    atoms = [atom for problem in (domain.split_problems(domain.splits[0])[:1] if domain.splits
+                                  else ()) for atom in domain.worth_asking(problem)]
+    atoms.sort(key=lambda atom: len(set(atom.args)) < len(atom.args))  # of one object twice: last
+    forms: dict[str, str] = {}
+    for atom in atoms:
+        forms.setdefault(atom.predicate, domain.question(atom).text)
+    return ', '.join(map(repr, forms.values() or domain.wording.templates.values()))
 
 
 def meaning_of(model: Model, question: Question) -> Meaning | None:

@@ -34,6 +34,11 @@ _DAMAGED = (OSError, EOFError, ValueError, SyntaxError, TypeError, LookupError, 
             AttributeError, MemoryError, RuntimeError, struct.error, zlib.error)
 """Exceptions that Pillow raises for damaged files."""
 _REMEDY = 'give a PNG or JPEG file'
+_FTYP = slice(4, 8)
+"""Place of the letters ``ftyp`` in a file of ISO media (HEIC, AVIF); its format follows."""
+_PHONE_FORMATS = {**dict.fromkeys((b'heic', b'heix', b'heim', b'heis', b'mif1', b'msf1'), 'HEIC'),
+          b'avif': 'AVIF', b'avis': 'AVIF'}
+"""Formats that telephones write and that are not read, by their four letters in the file."""
 _WHITE = 65_535
 """White in a picture with 16 bits a channel."""
 _LEAST_LIGHT = 64
@@ -150,10 +155,22 @@ def opened(path: Path, remedy: str = _REMEDY, content: bytes | None = None) -> I
     except InputError:
         raise
     except UnidentifiedImageError as error:
-        raise InputError(f'{path}: is not a picture that can be read ({remedy})') from error
+        raise InputError(f'{path}: is not a picture that can be read '
+                         f'({_remedy_for(path, content) or remedy})') from error
     except (*_DAMAGED, Image.DecompressionBombError) as error:
         raise InputError(f'{path}: cannot be read: {reason_of(error)} '
                          f'({remedy})') from error
+
+
+def _remedy_for(path: Path, content: bytes | None) -> str:
+    """Remedy for a file in a format that telephones write and that is not read; '' for others."""
+    if content is None:
+        with contextlib.suppress(OSError), open(path, 'rb') as file:
+            content = file.read(_FTYP.stop + 4)
+    kind = (content or b'')[_FTYP.stop:_FTYP.stop + 4]
+    if (content or b'')[_FTYP] != b'ftyp' or kind not in _PHONE_FORMATS:
+        return ''
+    return f'it is {_PHONE_FORMATS[kind]}; convert it to JPEG'
 
 
 def picture_size(content: bytes) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from typing import Any
 from sightplan.model import InputError
 from sightplan.model.journal import StorageError
 from sightplan.model.json_text import load_json
+from sightplan.model.sample import SHOWN
 from sightplan.model.whole_files import replacing
 
 FORMAT = 3
@@ -85,7 +86,7 @@ class Description:
             self.write({**info, key: value})
 
     def _check(self, there: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
-        differences = _differences(there, identity)
+        differences = [*_changed_samples(there, identity), *_differences(there, identity)]
         if not differences:
             return
         more = len(differences) - _MOST_NAMED
@@ -113,6 +114,22 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 def plain(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the data as JSON reads them back (tuples become lists), so that they compare."""
     found: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
+    return found
+
+
+def _changed_samples(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """What has changed in the samples of each split, in words, where their hashes tell it."""
+    found = []
+    now = new.get('samples') or {}
+    for split, before in (old.get('samples') or {}).items():
+        after = now.get(split)
+        if not (isinstance(before, Mapping) and isinstance(after, Mapping) and SHOWN in before):
+            continue
+        if before[SHOWN] != after.get(SHOWN):
+            found.append(f'a picture or a question of split {split} has changed')
+        elif before != after:
+            found.append(f'a truth of split {split} has changed ("sightplan suite NAME score '
+                         '--new-truths" scores the answers that are there by it)')
     return found
 
 

@@ -2,7 +2,6 @@
 
 from sightplan.metrics.measures import Measure
 from sightplan.model.sample import Picture, Sample
-from sightplan.runs.dataset import PictureQuestion, read_questions
 from sightplan.runs.driver import Walked, walk
 from sightplan.runs.episodes import (
     EpisodePlan,
@@ -13,6 +12,7 @@ from sightplan.runs.episodes import (
     select_problems,
 )
 from sightplan.runs.identity import identity, problems_sha256, session
+from sightplan.runs.question_table import PictureQuestion, read_questions
 from sightplan.runs.refusals import MOST_REFUSALS, Refusals
 from sightplan.runs.rules import suite_of
 from sightplan.runs.run import (

@@ -7,8 +7,6 @@ entry costs no other.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -22,7 +20,6 @@ from sightplan.model.depth_files import read_depth
 from sightplan.model.json_text import load_commented_json
 from sightplan.model.picture_files import opened, read_image
 from sightplan.model.reading import validated
-from sightplan.model.sample import Picture
 
 Size = tuple[int, int]
 """Width and height of a picture [pixels]."""
@@ -242,113 +239,6 @@ class PictureSizes:
         if isinstance(size, str):
             raise Unusable(str(path), size)
         return size
-
-
-# ------------------------------------------------------------------------- tables of questions
-
-_YES_NO = {**dict.fromkeys(('yes', 'y', 'true', '1'), True),
-           **dict.fromkeys(('no', 'n', 'false', '0'), False)}
-"""Spellings of a truth, in lower case."""
-_COLUMNS = ('picture', 'truth', 'question')
-
-
-@dataclass(frozen=True)
-class PictureQuestion:
-    """A yes/no question about a picture, as a table has it.
-
-    Attributes:
-        id: of the column ``id``; without one the number of the question, from 0.
-        picture: called by its path below the folder of the table.
-        file: of the picture.
-        text: the question.
-        truth: whether the answer is yes.
-    """
-
-    id: str
-    picture: Picture
-    file: Path
-    text: str
-    truth: bool
-
-
-def read_questions(path: Path) -> list[PictureQuestion]:
-    """The yes/no questions of a table: a CSV file in UTF-8 with picture, truth and question.
-
-    The first line may name the columns: ``picture``, ``truth``, ``question`` in any order,
-    perhaps ``id``, and others, which are ignored. Without such a line the columns are picture,
-    truth, question. A question that is the last column may contain commas without quotes. Empty
-    lines are skipped; many questions may be about one picture. A truth is yes, y, true or 1, or
-    no, n, false or 0, in upper or lower case.
-
-    Args:
-        path: of the table; pictures are files below its folder.
-
-    Raises:
-        InputError: the file cannot be read, or a line cannot be used; names file, line, value and
-            remedy.
-    """
-    try:
-        text = path.read_bytes().decode('utf-8-sig')
-    except OSError as error:
-        raise InputError(f'{path}: cannot be read ({error.strerror}); write a table of '
-                         f'{", ".join(_COLUMNS)}') from error
-    except UnicodeDecodeError as error:
-        raise InputError(f'{path}: is no text in UTF-8 ({error}); save it as CSV in UTF-8'
-                         ) from error
-    found: dict[str, tuple[str, PictureQuestion]] = {}
-    columns: Sequence[str] = _COLUMNS
-    reader, first = csv.reader(io.StringIO(text, newline='')), True
-    try:
-        for row in reader:
-            where = f'{path}:{reader.line_num}'
-            names = [cell.strip().lower() for cell in row]
-            if not any(names):
-                continue
-            if first and 'question' in names and 'truth' in names:
-                columns, first = names, False
-                if 'picture' not in names:
-                    raise InputError(f'{where}: names no column picture; add it')
-                continue
-            first = False
-            one = _question(path, where, columns, row, len(found))
-            keep_new(found, one.id, where, one)
-    except csv.Error as error:
-        raise InputError(f'{path}:{reader.line_num}: is no CSV ({error}); put a text with quotes '
-                         'or line breaks in quotes') from error
-    if not found:
-        raise InputError(f'{path}: holds not one question; write one a line, such as '
-                         'one.png,yes,Is there a red thing in the picture?')
-    return [one for _, one in found.values()]
-
-
-def _question(path: Path, where: str, columns: Sequence[str], cells: list[str], number: int,
-              ) -> PictureQuestion:
-    if len(cells) > len(columns) and columns[-1] == 'question':
-        cells = [*cells[:len(columns) - 1], ','.join(cells[len(columns) - 1:])]
-    if len(cells) != len(columns):
-        raise InputError(f'{where}: has {len(cells)} columns, not {len(columns)}; write '
-                         f'{",".join(columns)} (a text with commas in quotes)')
-    row = dict(zip(columns, (cell.strip() for cell in cells), strict=True))
-    for name in _COLUMNS:
-        if not row[name]:
-            raise InputError(f'{where}: {name} is empty; fill it in, or remove the line')
-    truth = _YES_NO.get(row['truth'].lower())
-    if truth is None:
-        raise InputError(f'{where}: truth = {row["truth"]!r} is neither yes nor no; write yes or '
-                         'no')
-    try:
-        name = str(below(row['picture'], 'picture', where))
-    except Unusable as error:
-        raise InputError(str(error)) from error
-    file = path.parent / name
-    try:
-        if not file.stat().st_size:
-            raise InputError(f'{where}: {file} is empty; put the picture there')
-    except OSError as error:
-        raise InputError(f'{where}: {file} cannot be read ({error.strerror}); put the picture '
-                         'there, or correct the line') from error
-    return PictureQuestion(row.get('id') or str(number), Picture.of_file(file, name), file,
-                           row['question'], truth)
 
 
 # ---------------------------------------------------------------------------------------- writing

@@ -65,7 +65,8 @@ class EpisodePrediction(Record):
 
 
 def score_predictions(suite: Suite, data: Path | None, predictions: Path,
-                      options: Mapping[str, Any] | None = None) -> dict[str, Any]:
+                      options: Mapping[str, Any] | None = None, new_truths: bool = False,
+                      ) -> dict[str, Any]:
     """Score predictions for a folder of a suite's data.
 
     Where a suite has episodes and samples, the predictions are of one kind, which their ids tell.
@@ -75,6 +76,7 @@ def score_predictions(suite: Suite, data: Path | None, predictions: Path,
         data: folder of its data; None: a suite of samples loads those that it has by itself.
         predictions: file of them, or of a run's lines.
         options: further settings of its samples; of a run's lines in place of the run's own.
+        new_truths: whether the truths of a run's samples may be others than in the run.
 
     Returns:
         ``measures`` (name to ``value``, ``interval95``, ``n``, ``clusters``) over the
@@ -89,7 +91,8 @@ def score_predictions(suite: Suite, data: Path | None, predictions: Path,
     changed: list[str] = []
     options = {**(options or {}), **({} if data is None else {'data': str(data)})}
     if is_run(predictions):
-        kind, lines, missing, changed = _score_run(suite, data, predictions, options)
+        kind, lines, missing, changed = _score_run(suite, data, predictions, options,
+                                                    new_truths)
     else:
         kind = _kind(suite, options, predictions)
         lines, missing = (_score_samples(suite, data, predictions, options) if kind == SAMPLES
@@ -281,7 +284,7 @@ def is_run_line(line: object) -> bool:
 
 
 def _score_run(suite: Suite, data: Path | None, path: Path, options: Mapping[str, Any],
-               ) -> tuple[str, list[dict[str, Any]], list[str], list[str]]:
+               new_truths: bool) -> tuple[str, list[dict[str, Any]], list[str], list[str]]:
     """Kind, lines, missing items and samples with another truth of a run's file."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for where, text in _lines(path):
@@ -299,14 +302,14 @@ def _score_run(suite: Suite, data: Path | None, path: Path, options: Mapping[str
     if len(kinds) > 1:
         raise InputError(f'{path}: holds episodes and samples; give each a file of its own')
     if kinds == {'sample'}:
-        return SAMPLES, *_run_samples(suite, data, path, options, found)
+        return SAMPLES, *_run_samples(suite, data, path, options, found, new_truths)
     return EPISODES, *_run_episodes(suite, data, found), []
 
 
 def _run_samples(suite: Suite, data: Path | None, path: Path, options: Mapping[str, Any],
-                 found: Mapping[str, tuple[str, dict[str, Any]]],
+                 found: Mapping[str, tuple[str, dict[str, Any]]], new_truths: bool,
                  ) -> tuple[list[dict[str, Any]], list[str], list[str]]:
-    parts = _parts_of_run(suite, path, options)
+    parts = _parts_of_run(suite, path, options, new_truths)
     lines, changed = [], []
     for name, (where, line) in found.items():
         if name not in parts:
@@ -317,7 +320,7 @@ def _run_samples(suite: Suite, data: Path | None, path: Path, options: Mapping[s
         if 'truth' in line and json.loads(json.dumps(truth)) != line['truth']:
             changed.append(name)
         lines.append(line_again(suite, sample, truth, line))
-    if changed and data is None:
+    if changed and data is None and not new_truths:
         raise InputError(f'{path}: the truth of {len(changed)} samples, such as {changed[0]}, is '
                          f'another one in {_place(suite, data)}; {_OWN_DATA}')
     place = {name: number for number, name in enumerate(parts)}
@@ -325,7 +328,7 @@ def _run_samples(suite: Suite, data: Path | None, path: Path, options: Mapping[s
     return lines, [name for name in parts if name not in found], changed
 
 
-def _parts_of_run(suite: Suite, path: Path, changes: Mapping[str, Any],
+def _parts_of_run(suite: Suite, path: Path, changes: Mapping[str, Any], new_truths: bool,
                   ) -> dict[str, tuple[Sample, Samples]]:
     """Sample and its split's samples by id, for the lines of a run's file.
 
@@ -333,6 +336,7 @@ def _parts_of_run(suite: Suite, path: Path, changes: Mapping[str, Any],
         suite: of the run.
         path: of the file.
         changes: settings of its samples in place of the run's own.
+        new_truths: whether their truths may be others than in the run.
 
     Raises:
         InputError: they cannot be made or loaded as the run had them, and nothing is changed.
@@ -345,7 +349,8 @@ def _parts_of_run(suite: Suite, path: Path, changes: Mapping[str, Any],
     splits = [split for split in suite.splits if split in info['identity']['samples']]
     found: dict[str, tuple[Sample, Samples]] = {}
     for split in splits:
-        found |= split_of_run(info, suite, split, options, same=not changes)
+        found |= split_of_run(info, suite, split, options, same=not changes,
+                              truths=not new_truths)
     return found
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.model import InputError, SightplanError, user_path
-from sightplan.model.sample import Sample
+from sightplan.model.sample import SHOWN, Sample
 from sightplan.runs import protocols
 from sightplan.runs.samples import load_samples
 from sightplan.runs.settings import RunSettings
@@ -74,7 +74,7 @@ def options_of_run(info: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def samples_of_run(info: Mapping[str, Any], suite: Suite, splits: Iterable[str]) -> RunSamples:
-    """Make or load the samples of a run again.
+    """Make or load the samples of a run again; their truths may have changed since.
 
     Args:
         info: content of its ``run.json``.
@@ -85,14 +85,15 @@ def samples_of_run(info: Mapping[str, Any], suite: Suite, splits: Iterable[str])
     missing: dict[str, str] = {}
     for split in splits:
         try:
-            parts |= split_of_run(info, suite, split, options_of_run(info))
+            parts |= split_of_run(info, suite, split, options_of_run(info), truths=False)
         except SightplanError as error:
             missing[split] = str(error)
     return RunSamples(parts, missing)
 
 
 def split_of_run(info: Mapping[str, Any], suite: Suite, split: str, options: Mapping[str, Any],
-                 same: bool = True) -> dict[str, tuple[Sample, Samples]]:
+                 same: bool = True, truths: bool = True,
+                 ) -> dict[str, tuple[Sample, Samples]]:
     """Make or load the samples of one split of a run again: sample and samples, by id.
 
     Args:
@@ -101,26 +102,40 @@ def split_of_run(info: Mapping[str, Any], suite: Suite, split: str, options: Map
         split: of the suite.
         options: of the suite.
         same: whether they have to be those that the run had.
+        truths: whether that goes for their truths, too, see ``check_same``.
 
     Raises:
         SightplanError: they cannot be had, or are others now.
     """
     part, = load_samples(suite, split, options)
     if same:
-        check_same(info, split, part)
+        check_same(info, split, part, truths)
     return {sample.id: (sample, part) for sample in part.items}
 
 
-def check_same(info: Mapping[str, Any], split: str, part: Samples) -> None:
+def check_same(info: Mapping[str, Any], split: str, part: Samples, truths: bool = True,
+               ) -> None:
     """Check that samples are those that a run had.
+
+    Args:
+        info: content of its ``run.json``.
+        split: of the samples.
+        part: as they are now.
+        truths: whether their truths have to be the same, too; if not, they may be others where
+            the identity tells what else the samples are (``SHOWN``).
 
     Raises:
         InputError: they are others now.
     """
     then = (info['identity'].get('samples') or {}).get(split, {})
     now = json.loads(json.dumps(dict(part.identity)))
-    if changed := [name for name, value in then.items() if now.get(name) != value]:
-        named = ', '.join(f'{name} was {then[name]!r}, and is {now.get(name)!r}'
-                          for name in changed)
+    free = ('sha256',) if not truths and SHOWN in then else ()
+    changed = [name for name, value in then.items() if now.get(name) != value
+               and name not in free]
+    if changed:
+        what = ('' if SHOWN not in then else 'a picture or a question has changed; '
+                if SHOWN in changed else 'a truth has changed ("--new-truths" scores by it); ')
+        named = what + ', '.join(f'{name} was {then[name]!r}, and is {now.get(name)!r}'
+                                 for name in changed)
         raise InputError(f'the samples of split {split} are not those of the run any more: '
                          f'{named}')

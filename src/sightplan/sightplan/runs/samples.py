@@ -492,7 +492,7 @@ def _splits(suite: Suite, split: str) -> tuple[str, ...]:
     every = (ALL_SPLITS, ALL_SAMPLES)
     if split not in (*suite.splits, *every):
         raise InputError(f'suite {suite.name} has no split {split!r} of samples (choose one of '
-                         f'{", ".join((*suite.splits, ALL_SAMPLES))})')
+                         f'{", ".join(suite.splits)}; {ALL_SAMPLES}: all)')
     return suite.splits if split in every else (split,)
 
 

@@ -36,8 +36,9 @@ RULED = ('max_actions', 'stop_at_goal', 'privileged', 'goal')
 class RunSettings:
     """The settings of a run; call ``check`` before use, as ``run`` does."""
 
-    suite: str = param('', 'Suite: a name or a folder; empty: the one that domain and split '
-                       'belong to, if any')
+    suite: str = param('', 'Suite: a name, or the path of a folder, of a Python file, or of a '
+                       'table of questions about pictures (.csv); empty: the one that domain and '
+                       'split belong to, if any')
     domain: str = param('blocksworld', 'Domain: the name of an installed one, or the path of its '
                         'folder')
     split: str = param('simple', f'Split of the domain; "{ALL_SPLITS}": all of them; unless '
@@ -53,7 +54,8 @@ class RunSettings:
     protocol: str = param(OURS, 'Rule set of the suite: a name under protocols in its suite.yaml, '
                           'such as paper (all that its paper fixes), or ours (nothing besides '
                           'the settings)')
-    method: str = param('ground', 'Method: a module of sightplan.agent.methods')
+    method: str = param('ground', 'Method: a module of sightplan.agent.methods; unless given, '
+                        '"sightplan run" asks samples by ask')
     backend: str = param('embedded', 'Vision-language backend: a module of sightplan_models')
     answers: str = param('strict', 'How replies are read: strict, or prefix (as the ViPlan '
                          'reference does: "not" and "now" are no)', choices=tuple(PARSERS))

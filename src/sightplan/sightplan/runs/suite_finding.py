@@ -2,7 +2,8 @@
 
 An entry point of the group ``sightplan.suites`` names an object that is a ``Suite``
 (``my_pictures = my_package.my_pictures:suite``), or a package whose folder holds ``suite.yaml``. A
-path is that of such a folder, or of a Python file that calls its suite ``suite``.
+path is that of such a folder, of a Python file that calls its suite ``suite``, or of a table of
+questions (``runs.question_table``).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sightplan.model import InputError, check_settings, plugins, settings_fields
+from sightplan.runs.question_table import SUFFIX, question_table
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_folder import MARKER, read_suite
 from sightplan.runs.suite_rules import SAMPLES
@@ -24,6 +26,8 @@ from sightplan.runs.suite_rules import SAMPLES
 GROUP = 'sightplan.suites'
 _OBJECT = 'suite'
 """The name of the suite object in a Python file."""
+_FILES = ('.py', SUFFIX)
+"""Ends of the names of files that are suites."""
 T = TypeVar('T')
 
 
@@ -41,8 +45,8 @@ def load_suite(name: str) -> Suite:
     Raises:
         InputError: there is none, or it cannot be used; says what is wrong.
     """
-    if name.endswith('.py'):
-        return _of_file(Path(name))
+    if (suite := _at_file(name)) is not None:
+        return suite
     point = plugins.entry_points(GROUP).get(name)
     if point is not None and point.attr:
         return _checked(plugins.load_object('suite', name, GROUP), point.value, name)
@@ -53,14 +57,22 @@ def _folder(name: str) -> plugins.Folder:
     """The folder of a suite.
 
     Raises:
-        InputError: there is none; names a Python file of that name, where there is one.
+        InputError: there is none; names a file that may be meant, where there is one.
     """
     try:
         return plugins.find_folder('suite', name, None, MARKER, GROUP)
     except InputError as error:
-        if name and Path(f'{name}.py').is_file():
-            file = name if '/' in name else f'./{name}'
-            raise InputError(f'{error}; or did you mean the file {file}.py?') from error
+        if name and os.path.isfile(name):
+            raise InputError(f'suite {name!r}: is no folder, and its name does not end in '
+                             f'{" or ".join(_FILES)}, as those of files that are suites do '
+                             '(give such a file, or a folder)') from error
+        meant = [file for file in (f'{name}{suffix}' for suffix in _FILES)
+                 if name and os.path.isfile(file)]
+        if name and os.path.isdir(name):
+            meant += map(str, sorted(Path(name).glob(f'*{SUFFIX}')))
+        if meant:
+            file = meant[0] if '/' in meant[0] else f'./{meant[0]}'
+            raise InputError(f'{error}; or did you mean the file {file}?') from error
         raise
 
 
@@ -73,9 +85,8 @@ def suite_reference(name: str) -> str:
     Raises:
         InputError: there is no such suite.
     """
-    if name.endswith('.py'):
-        _of_file(Path(name))
-        return str(Path(name).expanduser().resolve())
+    if (suite := _at_file(name)) is not None:
+        return str(suite.source)
     return _folder(name).reference
 
 
@@ -121,6 +132,32 @@ def suite_for(domain: str, split: str) -> Suite | None:
     return None
 
 
+def _at_file(name: str) -> Suite | None:
+    """The suite of a file, by its path; None for another name, which is no file's.
+
+    Raises:
+        InputError: there is no such file, or its suite cannot be used.
+    """
+    if name.endswith('.py'):
+        return _of_file(Path(name))
+    if not name.lower().endswith(SUFFIX):
+        return None
+    suite = question_table(name)
+    _check_name(suite.source)
+    return suite
+
+
+def _check_name(path: Path) -> None:
+    """Check that a suite that is called like its file has a name of its own.
+
+    Raises:
+        InputError: it has not.
+    """
+    if path.stem in suite_names():
+        raise InputError(f'suite {str(path)!r}: {path.stem} is the name of another suite; rename '
+                         'the file')
+
+
 def _of_file(path: Path) -> Suite:
     """The suite of a Python file, read again when the file has changed.
 
@@ -133,9 +170,7 @@ def _of_file(path: Path) -> Suite:
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(f'suite {str(path)!r}: cannot be read ({error}); give the path of a '
                          'Python file') from error
-    if path.stem in suite_names():
-        raise InputError(f'suite {str(path)!r}: {path.stem} is the name of another suite; rename '
-                         'the file')
+    _check_name(path)
     return _read_file(path, changed_ns)
 
 
@@ -171,6 +206,6 @@ def _checked(found: object, where: str, name: str) -> Suite:
         raise InputError(f'{where} has neither splits of samples nor domains of episodes; add '
                          f'splits to {type(suite).__name__}, such as splits = ("all_of_it",)')
     if suite.name != name:
-        raise InputError(f'{where} calls itself {suite.name!r}, but is found as {name!r}; give it '
-                         'one name')
+        raise InputError(f'{where} has name = {suite.name!r}, but its file or entry point is '
+                         f'called {name!r}; write name = {name!r}, or rename that')
     return suite

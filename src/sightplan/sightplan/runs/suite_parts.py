@@ -16,7 +16,7 @@ from sightplan.grounding import parse_yes_no
 from sightplan.model import InputError, MaskSource, State, TruthSource, Verdict
 from sightplan.model.reading import Record
 from sightplan.model.region import GivenWords, Region
-from sightplan.model.sample import Picture, Sample
+from sightplan.model.sample import SHOWN, Picture, Sample
 from sightplan.queries.choose import PreferenceSource
 
 _GAP_PX = 8
@@ -173,6 +173,8 @@ class Samples:
            skipped: Sequence[str] = ()) -> Samples:
         """Samples with their truths; the identity is a hash of what they say and of files.
 
+        A second hash, ``shown_sha256``, leaves the truths out: what a model is shown.
+
         Args:
             pairs: each sample, and what is true of it (plain JSON data).
             files: whose content results depend on, such as the pictures.
@@ -181,11 +183,11 @@ class Samples:
         Raises:
             InputError: a file cannot be read.
         """
-        pairs, digest = tuple(pairs), hashlib.sha256()
+        pairs, digest, shown = tuple(pairs), hashlib.sha256(), hashlib.sha256()
         for sample, truth in pairs:
-            digest.update(json.dumps([sample.id, truth, [
-                part.name if isinstance(part, Picture) else part for part in sample.parts]]
-                ).encode())
+            parts = [part.name if isinstance(part, Picture) else part for part in sample.parts]
+            digest.update(json.dumps([sample.id, truth, parts]).encode())
+            shown.update(json.dumps([sample.id, parts]).encode())
         for path in sorted(set(files)):
             try:
                 content = path.read_bytes()
@@ -193,9 +195,10 @@ class Samples:
                 raise InputError(f'{path}: cannot be read ({error.strerror}); put the file there, '
                                  'or correct the path') from error
             digest.update(content)
+            shown.update(content)
         truths = {sample.id: truth for sample, truth in pairs}
         return cls(tuple(sample for sample, _ in pairs), truths.__getitem__,
-                   {'sha256': digest.hexdigest()[:12]}, skipped)
+                   {'sha256': digest.hexdigest()[:12], SHOWN: shown.hexdigest()[:12]}, skipped)
 
 
 class KnownState:

@@ -15,6 +15,8 @@ EPISODES, SAMPLES, BOTH = 'episodes', 'samples', 'both'
 """The kinds of items that a suite may have."""
 ALL_SAMPLES = 'samples'
 """Stands for all splits of samples in place of a split, also in a suite with episodes."""
+METHOD_OF_SAMPLES = 'ask'
+"""The method with which ``sightplan run`` asks samples, unless another one is named."""
 
 Goal = Literal['told', 'pictured']
 

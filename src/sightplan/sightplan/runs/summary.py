@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from sightplan.metrics import summarise_episodes
@@ -15,7 +16,7 @@ from sightplan.metrics.canonical import canonical
 from sightplan.metrics.episodes import EPISODE_MEASURES
 from sightplan.metrics.failures import called_off, without_truth
 from sightplan.metrics.measures import Measure, aggregates, known_sum, scored, solved_of
-from sightplan.model import InputError, ProposalStatus, Usage
+from sightplan.model import InputError, ProposalStatus, Usage, user_path
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_finding import load_suite
 from sightplan.runs.suite_rules import EPISODES, SAMPLES
@@ -46,6 +47,8 @@ def kind_of(lines: Sequence[Mapping[str, Any]], suite: Suite | None) -> str:
 def suite_of_run(info: Mapping[str, Any]) -> Suite | None:
     """The suite that a run belongs to, None for none.
 
+    Its path is followed from where the run was started.
+
     Args:
         info: content of its ``run.json``.
 
@@ -61,7 +64,9 @@ def suite_of_run(info: Mapping[str, Any]) -> Suite | None:
         for session in reversed(info['sessions']):
             path = (session.get('settings') or {}).get('suite')
             if path:
-                return load_suite(path)
+                start = session.get('directory')
+                there = Path(start) / user_path(path) if start else None
+                return load_suite(str(there) if there is not None and there.exists() else path)
         raise
 
 
@@ -185,20 +190,27 @@ def _because(reasons: Mapping[str, int]) -> str:
 
 _SUFFIX = r'\.(?:png|jpe?g|webp|bmp|gif|tiff?)'
 _PICTURE_FILE = re.compile(rf"'[^'\n]*{_SUFFIX}'|[^\s'\"]+{_SUFFIX}\b", re.IGNORECASE)
+_QUESTION = re.compile(r"""'[^'\n]*\?'|"[^"\n]*\?["]""")
+
+
+def _kind(reason: str) -> str:
+    """A reason without the names of pictures and without the question that it is about."""
+    return _PICTURE_FILE.sub('FILE', _QUESTION.sub('QUESTION', reason, count=1))
 
 
 def _common(kind: str, reasons: Sequence[str]) -> str:
-    """Return one reason for several that differ in the picture's file alone; names the first."""
-    file = _PICTURE_FILE.search(reasons[0])
-    return reasons[0] if len(set(reasons)) == 1 or file is None else (
-        f'{kind} (such as {file[0]})')
+    """Return one reason for several of a kind; names the question and the file of the first."""
+    if len(set(reasons)) == 1:
+        return reasons[0]
+    told = filter(None, (_QUESTION.search(reasons[0]), _PICTURE_FILE.search(reasons[0])))
+    return f'{kind} (such as {" and ".join(found[0] for found in told)})'
 
 
 def _most_frequent(reasons: Iterable[str]) -> dict[str, int]:
-    """The most frequent reasons and their counts; reasons that differ in a file alone are one."""
+    """The most frequent reasons and their counts; files and questions make no difference."""
     kinds: dict[str, list[str]] = {}
     for reason in reasons:
-        kinds.setdefault(_PICTURE_FILE.sub('FILE', reason), []).append(reason)
+        kinds.setdefault(_kind(reason), []).append(reason)
     counted = Counter({_common(kind, same): len(same) for kind, same in kinds.items()}
                       ).most_common()
     found, rest = dict(counted[:_MOST_REASONS]), counted[_MOST_REASONS:]

@@ -355,6 +355,18 @@ def _change(text: str) -> tuple[str, Any]:
         raise InputError(f'--set {text!r}: the value is not YAML: {error}') from error
 
 
+def _check_places(data: Any, source: str) -> None:
+    """Check that no field of a run stands beside ``base`` instead of in it.
+
+    Raises:
+        InputError: one does.
+    """
+    fields = {*_plain_fields(), *_ALIASES, 'model'} - set(_File.model_fields)
+    if isinstance(data, Mapping) and (found := [key for key in data if key in fields]):
+        raise InputError(f'{source}: {", ".join(found)}: fields of runs stand below base, or, '
+                         'with a list of values, below axes')
+
+
 def parse_sweep(data: Any, name: str, source: str,
                 changes: Mapping[str, Any] = MappingProxyType({})) -> Sweep:
     """Make the cells of a sweep.
@@ -368,6 +380,7 @@ def parse_sweep(data: Any, name: str, source: str,
     Raises:
         InputError: see ``read_sweep``.
     """
+    _check_places(data, source)
     file, base = validated(_File, data, source), {}
     name = _checked_name(file.name, name, source)
     exclusions, left_out = Exclusions(file.exclude, source), 0

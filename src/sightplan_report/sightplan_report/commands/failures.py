@@ -131,6 +131,9 @@ def _show_table(columns: Sequence[Column]) -> None:
     print_table([f'{run}\n{name}'.strip() for name, run in zip(
         head, ['', *(c.run for c in columns)], strict=True)], rows,
         f'failed {items_word(columns)} by cause: count, fraction and 95 % interval of the failed')
+    causes = _order([column.counts() for column in columns])
+    if causes:
+        note(f'"--cause {causes[0]}" lists those of a cause')
 
 
 def _show(column: Column, failed: FailedEpisode) -> None:

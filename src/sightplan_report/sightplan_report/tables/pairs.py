@@ -37,7 +37,7 @@ def paired(results: Results) -> Table:
         for split in (split for split in own if split in other):
             both = (_by_problem(own[split], other[split])
                     if first.imported is not second.imported else
-                    (_spread(own[split], other[split]), _spread(other[split], own[split])))
+                    (spread(own[split], other[split]), spread(other[split], own[split])))
             row = compare(*both, _SOLVED)
             if row is not None:
                 rows[split] = row
@@ -171,8 +171,8 @@ def scored_by_split(group: Group) -> dict[str, _Lines]:
     return found
 
 
-def _spread(own: _Lines, other: _Lines) -> _Lines:
-    """Episodes; those without a backend seed count for each such seed of the other group."""
+def spread(own: _Lines, other: _Lines) -> _Lines:
+    """Items; those without a backend seed count for each such seed of the other group."""
     return own | {key: own[base] for key in other
                   if key not in own and (base := (*key[:-1], None)) in own}
 

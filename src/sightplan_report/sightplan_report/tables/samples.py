@@ -15,7 +15,7 @@ from sightplan_report.labels import labels
 from sightplan_report.results import Results
 from sightplan_report.tables.common import checked_yes_probability, group_cells, parts_of
 from sightplan_report.tables.model import Table, make
-from sightplan_report.tables.pairs import difference, scored_by_split
+from sightplan_report.tables.pairs import difference, scored_by_split, spread
 
 _MOST_WRONG = 200
 """Most wrong answers that are listed of a group of runs."""
@@ -54,7 +54,8 @@ def paired_samples(results: Results) -> Table:
             continue
         measure = first.suite.primary(SAMPLES)
         for split in (split for split in own if split in other):
-            found = compare(own[split], other[split], measure)
+            found = compare(spread(own[split], other[split]),
+                            spread(other[split], own[split]), measure)
             if found is None:
                 continue
             rows.append({
