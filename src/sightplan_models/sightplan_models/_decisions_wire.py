@@ -37,7 +37,7 @@ _UNROUNDED = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Subject:
     """What all questions of a request are about.
 
     Attributes:
@@ -55,7 +55,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedQuestion:
     """One typed question.
 
     Attributes:
@@ -68,7 +68,7 @@ class Typed:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TypedAnswer:
     """The answer to one typed question, as the service gave it.
 
     Attributes:
@@ -86,16 +86,17 @@ class Wire(Protocol):
     path: str
     most_questions: int
 
-    def body(self, model: str, shown: Shown, asked: Sequence[Typed]) -> dict[str, Any]:
+    def body(self, model: str, subject: Subject, asked: Sequence[TypedQuestion]) -> dict[str, Any]:
         """The request."""
 
-    def headers(self, shown: Shown) -> dict[str, str]:
+    def headers(self, subject: Subject) -> dict[str, str]:
         """Further headers of the request."""
 
-    def answers(self, reply: Mapping[str, Any], asked: Sequence[Typed]) -> list[Any] | None:
+    def answers(self, reply: Mapping[str, Any], asked: Sequence[TypedQuestion],
+                ) -> list[Any] | None:
         """One answer of the reply for each question; None where they are not all there."""
 
-    def read(self, answer: Any, asked: Typed) -> Told:
+    def read(self, answer: Any, asked: TypedQuestion) -> TypedAnswer:
         """Read one answer.
 
         Raises:
@@ -116,38 +117,39 @@ class OpenAIWire:
         """
         self._format, self._decimals, self._detail = image_format, decimals, detail
 
-    def body(self, model: str, shown: Shown, asked: Sequence[Typed]) -> dict[str, Any]:
+    def body(self, model: str, subject: Subject, asked: Sequence[TypedQuestion]) -> dict[str, Any]:
         """System text and input as messages, questions as a list; contract in ``Wire``."""
-        content = [self._part(part) for part in shown.parts]
+        content = [self._part(part) for part in subject.parts]
         messages = [{'type': 'message', 'role': role, 'content': said} for role, said in (
-            ('system', shown.system), ('user', content)) if said]
+            ('system', subject.system), ('user', content)) if said]
         return {'model': model, 'input': messages, 'questions': [
             {'type': 'choice', 'instructions': one.instructions,
              'choices': [{'value': option} for option in one.options]} if one.options else
             {'type': 'predicate', 'instructions': one.instructions} for one in asked]}
 
-    def headers(self, shown: Shown) -> dict[str, str]:
+    def headers(self, subject: Subject) -> dict[str, str]:
         """None; contract in ``Wire``."""
         return {}
 
-    def answers(self, reply: Mapping[str, Any], asked: Sequence[Typed]) -> list[Any] | None:
+    def answers(self, reply: Mapping[str, Any], asked: Sequence[TypedQuestion],
+                ) -> list[Any] | None:
         """The list of answers; contract in ``Wire``."""
         found = reply.get('answers')
         return found if isinstance(found, list) and len(found) == len(asked) else None
 
-    def read(self, answer: Any, asked: Typed) -> Told:
+    def read(self, answer: Any, asked: TypedQuestion) -> TypedAnswer:
         """Read one answer; contract in ``Wire``."""
         kind, exact = _kind(answer)
         if kind == 'refusal':
-            return Told(exact=exact)
+            return TypedAnswer(exact=exact)
         _expect(kind, 'choice' if asked.options else 'predicate')
         if not asked.options:
-            return Told((_share(answer.get('probability')),), exact)
+            return TypedAnswer((_share(answer.get('probability')),), exact)
         listed = answer.get('probabilities')
         shares = {one['value']: one.get('probability') for one in listed
                   if isinstance(one, Mapping) and isinstance(one.get('value'), str)
                   } if isinstance(listed, list) else {}
-        return Told(_distribution(shares, asked.options, self._decimals), exact)
+        return TypedAnswer(_distribution(shares, asked.options, self._decimals), exact)
 
     def _part(self, part: Part) -> dict[str, Any]:
         if isinstance(part, str):
@@ -169,12 +171,12 @@ class SystemOneWire:
         """
         self._format, self._decimals, self._pictures = image_format, decimals, pictures
 
-    def body(self, model: str, shown: Shown, asked: Sequence[Typed]) -> dict[str, Any]:
+    def body(self, model: str, subject: Subject, asked: Sequence[TypedQuestion]) -> dict[str, Any]:
         """The state as a list, questions by name; contract in ``Wire``."""
-        state: list[Any] = [shown.system] if shown.system else []
+        state: list[Any] = [subject.system] if subject.system else []
         images: list[str] = []
         assets: dict[str, Any] = {}
-        for part in shown.parts:
+        for part in subject.parts:
             if isinstance(part, str):
                 state.append(part)
             elif self._pictures == 'parts':
@@ -195,12 +197,13 @@ class SystemOneWire:
                     {'type': 'noul', 'instructions': one.instructions}
                     for number, one in enumerate(asked)}}
 
-    def headers(self, shown: Shown) -> dict[str, str]:
+    def headers(self, subject: Subject) -> dict[str, str]:
         """The header without which TypeSafe refuses assets; contract in ``Wire``."""
-        wanted = self._pictures == 'assets' and shown.pictures
+        wanted = self._pictures == 'assets' and subject.pictures
         return {'TypeSafe-Danger-Zone-Images': 'true'} if wanted else {}
 
-    def answers(self, reply: Mapping[str, Any], asked: Sequence[Typed]) -> list[Any] | None:
+    def answers(self, reply: Mapping[str, Any], asked: Sequence[TypedQuestion],
+                ) -> list[Any] | None:
         """The answers by the names of the questions; contract in ``Wire``."""
         found = reply.get('answers')
         names = [_name(number) for number in range(len(asked))]
@@ -208,17 +211,17 @@ class SystemOneWire:
             return None
         return [found[name] for name in names]
 
-    def read(self, answer: Any, asked: Typed) -> Told:
+    def read(self, answer: Any, asked: TypedQuestion) -> TypedAnswer:
         """Read one answer; contract in ``Wire``."""
         kind, exact = _kind(answer)
         if kind == 'refusal':
-            return Told(exact=exact)
+            return TypedAnswer(exact=exact)
         _expect(kind, 'choice' if asked.options else 'noul')
         if not asked.options:
-            return Told((_share(answer.get('noul')),), exact)
+            return TypedAnswer((_share(answer.get('noul')),), exact)
         shares = answer.get('probabilities')
-        return Told(_distribution(shares if isinstance(shares, Mapping) else {}, asked.options,
-                                  self._decimals), exact)
+        told = shares if isinstance(shares, Mapping) else {}
+        return TypedAnswer(_distribution(told, asked.options, self._decimals), exact)
 
 
 def data_url(picture: Rgb, kind: str) -> str:
@@ -263,7 +266,7 @@ def _share(value: Any) -> float:
 
 def _distribution(shares: Mapping[Any, Any], options: Sequence[str],
                   decimals: int) -> tuple[float, ...]:
-    """Probabilities of all options, as they were told, rounded to some decimals (0: not at all).
+    """Probabilities of all options, as they were given, rounded to some decimals (0: not at all).
 
     Raises:
         BackendError: one is missing or none, or they do not sum to 1 within their rounding.

@@ -50,10 +50,10 @@ from sightplan_models import _openai_server
 from sightplan_models._decisions_wire import (
     PICTURES,
     OpenAIWire,
-    Shown,
+    Subject,
     SystemOneWire,
-    Told,
-    Typed,
+    TypedAnswer,
+    TypedQuestion,
     Wire,
 )
 from sightplan_models._openai_pictures import QUESTION, ChecksPictures, Said
@@ -213,35 +213,35 @@ class Decisions(_Service, ChecksPictures, ModelByKind):
                                'there is nothing to answer questions about')
         parts = tuple(part for part in (prompt.before_image, shown, prompt.after_image)
                       if not isinstance(part, str) or part)
-        asked = [Typed(prompt.ask(query.question.text), _UNKNOWN if prompt.unknown else ())
+        asked = [TypedQuestion(prompt.ask(query.question.text), _UNKNOWN if prompt.unknown else ())
                  for query in queries]
-        return self._tell(Shown(prompt.system, parts), asked, deadline, self._yes_no)
+        return self._ask_typed(Subject(prompt.system, parts), asked, deadline, self._yes_no)
 
     @answers(Choose)
     def choose(self, query: Choose, deadline: Deadline) -> ChoiceReply:
         """Choose one of several options; the last text of the query is the question."""
         *parts, last = query.parts
         asks = isinstance(last, str) and bool(parts)
-        shown = Shown(query.system, tuple(parts if asks else query.parts))
-        asked = Typed(last if asks and isinstance(last, str) else _WHICH, query.options)
-        [reply] = self._tell(shown, [asked], deadline, self._choice)
+        subject = Subject(query.system, tuple(parts if asks else query.parts))
+        asked = TypedQuestion(last if asks and isinstance(last, str) else _WHICH, query.options)
+        [reply] = self._ask_typed(subject, [asked], deadline, self._choice)
         return reply
 
-    def _tell(self, shown: Shown, asked: Sequence[Typed], deadline: Deadline,
-              read: Callable[[Told, Typed], R]) -> list[R]:
+    def _ask_typed(self, subject: Subject, asked: Sequence[TypedQuestion], deadline: Deadline,
+                   read: Callable[[TypedAnswer, TypedQuestion], R]) -> list[R]:
         """Ask, and read the answers.
 
         Raises:
             SightplanError: a question was refused, or could not be answered; ``partial`` has the
                 replies to the others.
         """
-        if shown.pictures:
+        if subject.pictures:
             self._before_pictures()
         found: list[R | None] = [None] * len(asked)
         failures: list[SightplanError] = []
         try:
             self._loop.call_within(functools.partial(
-                self._ask_all, shown, asked, found, failures, read, deadline.keep_going),
+                self._ask_all, subject, asked, found, failures, read, deadline.keep_going),
                 deadline, self.name, f'{len(asked)} questions')
             if failures:
                 raise next((error for error in failures if isinstance(error, SpendingCapError)),
@@ -252,8 +252,9 @@ class Decisions(_Service, ChecksPictures, ModelByKind):
         self._warn_if_unchecked()
         return [reply for reply in found if reply is not None]
 
-    async def _ask_all(self, shown: Shown, asked: Sequence[Typed], found: list[R | None],
-                       failures: list[SightplanError], read: Callable[[Told, Typed], R],
+    async def _ask_all(self, subject: Subject, asked: Sequence[TypedQuestion],
+                       found: list[R | None], failures: list[SightplanError],
+                       read: Callable[[TypedAnswer, TypedQuestion], R],
                        partial: bool, deadline: float | None) -> None:
         """Send the questions in requests of bounded size, the first one alone.
 
@@ -265,7 +266,7 @@ class Decisions(_Service, ChecksPictures, ModelByKind):
         async def ask(start: int) -> None:
             chunk = asked[start:start + most]
             try:
-                reply = await self._request(shown, chunk, deadline)
+                reply = await self._request(subject, chunk, deadline)
             except SightplanError as error:
                 failures.append(error)
                 return
@@ -281,43 +282,43 @@ class Decisions(_Service, ChecksPictures, ModelByKind):
         if not failures or (partial and any(reply is not None for reply in found)):
             await asyncio.gather(*(ask(start) for start in starts[1:]))
 
-    async def _request(self, shown: Shown, asked: Sequence[Typed],
+    async def _request(self, subject: Subject, asked: Sequence[TypedQuestion],
                        deadline: float | None) -> dict[str, Any]:
         wire, path = self._wire, self._settings.path or self._wire.path
-        headers = wire.headers(shown)
-        texts = [shown.system, *(part for part in shown.parts if isinstance(part, str)),
+        headers = wire.headers(subject)
+        texts = [subject.system, *(part for part in subject.parts if isinstance(part, str)),
                  *(text for one in asked for text in (one.instructions, *one.options))]
         size = Size(sum(len(text.encode('utf-8', 'replace')) for text in texts),
-                    len(shown.pictures))
+                    len(subject.pictures))
         exchange = Exchange(
             functools.partial(_send, path, headers), lambda body: size,
             lambda reply: '' if wire.answers(reply, asked) is not None
             else 'answers to all questions')
-        return await self._post(path, wire.body(self._settings.model, shown, asked), exchange,
+        return await self._post(path, wire.body(self._settings.model, subject, asked), exchange,
                                 deadline)
 
-    def _yes_no(self, told: Told, asked: Typed) -> Answer:
-        if told.exact is not None:
-            return _exact(Answer, told)
-        if not told.probabilities:
+    def _yes_no(self, given: TypedAnswer, asked: TypedQuestion) -> Answer:
+        if given.exact is not None:
+            return _exact(Answer, given)
+        if not given.probabilities:
             raise BackendError('the service refuses to answer this question; ask it otherwise, or '
                                'choose another model')
         if asked.options:
-            yes, no, unknown = shares = self._unrounded(told.probabilities)
+            yes, no, unknown = shares = self._unrounded(given.probabilities)
             word = asked.options[max(range(3), key=shares.__getitem__)]
             return Answer(word.capitalize(), yes, no, unknown)
-        [yes] = told.probabilities
+        [yes] = given.probabilities
         yes = min(max(yes, self._half_step), 1.0 - self._half_step)
         no = 1.0 - yes
         return Answer('Yes' if yes >= no else 'No', yes, no)
 
-    def _choice(self, told: Told, asked: Typed) -> ChoiceReply:
-        if told.exact is not None:
-            return _exact(ChoiceReply, told)
-        if not told.probabilities:
+    def _choice(self, given: TypedAnswer, asked: TypedQuestion) -> ChoiceReply:
+        if given.exact is not None:
+            return _exact(ChoiceReply, given)
+        if not given.probabilities:
             raise BackendError('the service refuses to choose; ask otherwise, or choose another '
                                'model')
-        shares = self._unrounded(told.probabilities)
+        shares = self._unrounded(given.probabilities)
         chosen = max(range(len(shares)), key=shares.__getitem__)
         return ChoiceReply(shares, chosen, asked.options[chosen])
 
@@ -333,17 +334,18 @@ class Decisions(_Service, ChecksPictures, ModelByKind):
 
     def _colour_of(self, picture: Rgb | None) -> Said:
         """Ask the model for the colour of a uniform picture, or without a picture."""
-        asked = [Typed(QUESTION, _COLOURS)]
-        shown = Shown('', ('A picture follows, or none.', *([] if picture is None else [picture])))
+        asked = [TypedQuestion(QUESTION, _COLOURS)]
+        pictures = () if picture is None else (picture,)
+        subject = Subject('', ('A picture follows, or none.', *pictures))
         try:
             reply = self._loop.call_within(
-                functools.partial(self._request, shown, asked), Deadline(_CHECK_S), self.name,
+                functools.partial(self._request, subject, asked), Deadline(_CHECK_S), self.name,
                 'a check of pictures')
-            told = self._wire.read((self._wire.answers(reply, asked) or [None])[0], asked[0])
+            given = self._wire.read((self._wire.answers(reply, asked) or [None])[0], asked[0])
         except (BackendError, DeadlineError, InputError) as error:
             return Said(None, failure=str(error), refused=isinstance(error, RefusedError))
         tokens = _openai_server.count(reply.get('usage'), 'input_tokens')
-        shares = told.probabilities
+        shares = given.probabilities
         return Said(tokens, _COLOURS[max(range(3), key=shares.__getitem__)] if shares else '')
 
 
@@ -386,14 +388,14 @@ async def _send(path: str, headers: Mapping[str, str], client: Any,
                              options={'headers': {**headers, _RAW: 'raw'}})
 
 
-def _exact(kind: type[R], told: Told) -> R:
+def _exact(kind: type[R], given: TypedAnswer) -> R:
     """The reply as the model behind ``sightplan serve`` gave it.
 
     Raises:
         BackendError: it is no such reply.
     """
     try:
-        return kind.from_json(told.exact or {})
+        return kind.from_json(given.exact or {})
     except InputError as error:
         raise BackendError(f'the exact reply cannot be read ({error}); give server and client the '
                            'same version of sightplan') from error
