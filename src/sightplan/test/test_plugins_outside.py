@@ -226,6 +226,15 @@ def test_modules_of_a_folder_import_their_neighbours_and_say_what_is_wrong(folde
         _ = domain.generator
 
 
+def test_a_generator_without_a_part_is_refused_and_needs_no_splits(folder):
+    (folder / 'generator.py').write_text('Settings = generate = object\n')
+    domain = load_domain(str(folder))
+    with pytest.raises(InputError, match=r'generator\.py: has no write_folder; add it'):
+        _ = domain.generator
+    domain.part('generator').write_folder = object
+    assert not domain.generator.SPLITS and domain.generator.optimal_plan is None
+
+
 def test_a_folder_without_problems_says_where_they_belong(folder, capsys):
     shutil.rmtree(folder / 'problems')
     (folder / 'domain.yaml').unlink()

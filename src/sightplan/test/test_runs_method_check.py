@@ -10,7 +10,8 @@ import pytest
 
 from doubles import PANTRY, TWO_BLOCKS, MemoryWorld, SearchPlanner
 from sightplan import cli
-from sightplan.agent import make_policy
+from sightplan.agent import make_policy, method_choices
+from sightplan.agent.method_choices import MethodChoices
 from sightplan.domains import Domain, load_domain
 from sightplan.model import InputError
 from sightplan.planning.symbolic import FastDownwardPlanner, PlannerSettings, check_search
@@ -24,6 +25,14 @@ from sightplan_belief.observation_model import (
 from sightplan_belief.priors import FILE, check_calibrations
 
 BLOCKS, HOME = load_domain('blocksworld'), load_domain('household')
+
+
+def test_what_a_run_reads_of_settings_is_found_by_name_and_may_lack():
+    lacking = method_choices('idle')
+    assert lacking == MethodChoices() and not lacking.reading and lacking.sequence is None
+    assert method_choices('ground', {'reading': True, 'reply_tokens': 9}) == MethodChoices(
+        reading=True, reply_tokens=9)
+    assert method_choices('log_odds', {'unknown': True}) == MethodChoices('short', unknown=True)
 
 
 @pytest.fixture

@@ -380,14 +380,14 @@ class Domain:
         Raises:
             InputError: it has none, or its module lacks a part; names the file.
         """
-        module = self.part('generator')
+        module, file = self.part('generator'), self.folder / 'generator.py'
         if module is None:
-            raise InputError(f'domain {self.name} has no problem generator '
-                             f'(add {self.folder / "generator.py"})')
-        try:
-            return picked(Generator, module)
-        except TypeError as error:
-            raise InputError(f'{self.folder / "generator.py"}: {error}') from error
+            raise InputError(f'domain {self.name} has no problem generator (add {file})')
+        missing = [name for name in ('Settings', 'generate', 'write_folder')
+                   if name not in vars(module)]
+        if missing:
+            raise InputError(f'{file}: has no {", ".join(missing)}; add it')
+        return picked(Generator, module)
 
 
 @functools.lru_cache(maxsize=16)
