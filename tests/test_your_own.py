@@ -103,22 +103,31 @@ def test_a_suite_of_ones_own_is_a_file_of_at_most_60_lines(tmp_path: Path) -> No
     assert 'at\nmost 60 lines' in PAGE.read_text()
     run('export PYTHONPATH="$PWD/installed${PYTHONPATH:+:$PYTHONPATH}"')
     said = [run(block) for block in commands(ros=False) if 'photos' in block]
-    assert 'suite photos keeps its contract' in said[0]
+    assert 'suite questions keeps its contract: 3 samples' in said[0]
+    assert correct(place / 'runs/script') == [1, 0, 0]
+    assert 'truth    No' in said[0] and len(correct(place / 'runs/simulated')) == 3
+    rows = (place / 'report-questions/tables/samples.csv').read_text()
+    assert 'Is the red thing in the left half of the picture?' in rows
+    assert 'suite photos keeps its contract: 3 samples' in said[1]
     assert right(place / 'runs/photos-oracle') == [1, 1, 1]
     assert right(place / 'runs/photos') == [1, 0, 0]
     lines = [json.loads(line) for line in
              (place / 'runs/photos/episodes.jsonl').read_text().splitlines()]
     assert [line['p_yes'] for line in lines] == [0.9, None, 0.9]
     assert len(right(place / 'runs/photos-noisy')) == 3
-    assert 'unread                   1 of 3 answers' in said[0]
-    assert 'My photos' in said[1] and len(right(place / 'runs/photos-random')) == 3
+    assert 'unread                   1 of 3 answers' in said[1]
+    assert 'My photos' in said[2] and len(right(place / 'runs/photos-random')) == 3
     page = (place / 'report-photos/report.html').read_text()
     assert 'photos' in page and 'right' in page
 
 
-def right(out: Path) -> list[float]:
-    return [json.loads(line)['measures']['right'] for line in
+def right(out: Path, measure: str = 'right') -> list[float]:
+    return [json.loads(line)['measures'][measure] for line in
             (out / 'episodes.jsonl').read_text().splitlines()]
+
+
+def correct(out: Path) -> list[float]:
+    return right(out, 'correct')
 
 
 @pytest.mark.slow

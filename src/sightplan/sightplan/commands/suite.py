@@ -212,14 +212,15 @@ def print_check(suite: Suite, data: Path, report: CheckReport) -> Result:
 
 def contract(suite: Suite, arguments: ContractArguments) -> Result:
     """Check a suite itself."""
-    from sightplan.runs.suite_contract import violations
+    from sightplan.runs.suite_contract import check_suite
     options = read_options(arguments.suite_option, suite.settings, '--suite-option')
-    found = violations(suite, options)
+    found, count = check_suite(suite, options)
     for sentence in found:
         print(sentence)
     if not found:
-        print(f'suite {suite.name} keeps its contract')
-    return {'suite': suite.name, 'violations': found}, FAILED if found else DONE
+        print(f'suite {suite.name} keeps its contract'
+              + (f': {counted(count, "sample")}' if count else ''))
+    return {'suite': suite.name, 'violations': found, 'samples': count}, FAILED if found else DONE
 
 
 def generate(suite: Suite, arguments: GenerateArguments) -> Result:

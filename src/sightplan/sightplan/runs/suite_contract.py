@@ -33,15 +33,25 @@ _NO_ANSWERS = ('', ' \n', '...', '{', '[[', 'null', 'NaN', '<answer></answer>', 
 
 
 def violations(suite: Suite, options: Mapping[str, Any] | None = None) -> list[str]:
-    """Return the ways in which a suite breaks its contract (``Suite``), as sentences; [] if none.
+    """Return the ways in which a suite breaks its contract, see ``check_suite``; [] if none."""
+    return check_suite(suite, options)[0]
+
+
+def check_suite(suite: Suite, options: Mapping[str, Any] | None = None) -> tuple[list[str], int]:
+    """Check a suite.
 
     Args:
         suite: the suite.
         options: options of its samples, such as the folder of their data.
 
+    Returns:
+        the ways in which it breaks its contract (``Suite``), as sentences; and the number of its
+        samples.
+
     Raises:
         InputError: its samples cannot be made or loaded with these options.
     """
+    count = 0
     found = [*itertools.chain.from_iterable(_of_measures(suite, kind) for kind in suite.kinds),
              *_of_published(suite), *protocols.violations(suite)]
     if SAMPLES in suite.kinds:
@@ -50,6 +60,7 @@ def violations(suite: Suite, options: Mapping[str, Any] | None = None) -> list[s
         if [part.identity for part in first] != [part.identity for part in second]:
             found.append('samples() gives another identity when it is called again: a run could '
                          'not be resumed')
+        count = sum(len(part.items) for part in first)
         for part in first:
             found += _of_samples(suite, part)
         if not found:
@@ -57,7 +68,7 @@ def violations(suite: Suite, options: Mapping[str, Any] | None = None) -> list[s
                 found += _of_scores(suite, first)
             except InputError as error:  # a value that is none of its measure's kind
                 found.append(str(error))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(found)), count
 
 
 def _of_measures(suite: Suite, kind: str) -> Iterator[str]:

@@ -40,7 +40,8 @@ class FailuresArguments:
         f'{", ".join(cause.value for cause in Cause)}; or the samples, by a cause of their suite',
         metavar='NAME')
     episode: str = option(
-        '', 'show the episodes or samples with this id, or with this in their id', metavar='ID')
+        '', 'show the episodes or samples with this id, or with this in their id or in the name '
+        'of their picture', metavar='ID')
     html: str = option(
         '', 'write one page with counts, pictures, answers and actions', metavar='FILE')
     pictures: str = option(
