@@ -46,7 +46,7 @@ OWN_MODULES = {
     'detect': r'(queries/detect|vlm/detecting\w*)\.py$',
     'choose': r'(queries/choose|vlm/choosing)\.py$'}
 """Modules of one kind of query, which do not count."""
-FORMS = ('Answer', 'YesNoReply', 'Judged', 'JudgedAnswer', 'AskedAbout')
+FORMS = ('Answer', 'YesNoReply', 'Judged', 'JudgedAnswer', 'AskedAbout', 'AnswerRow')
 """Forms that the answer to a yes/no question passes through, by the names that they have had: the
 model's reply, the same with its truth, and a row of a report."""
 

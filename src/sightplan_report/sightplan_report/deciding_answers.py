@@ -8,7 +8,7 @@ from dataclasses import replace
 from sightplan.metrics.judgements import says
 from sightplan.model import FeedbackStatus
 from sightplan_report.episode_view import (
-    AskedAbout,
+    AnswerRow,
     Batch,
     Deciding,
     EpisodeView,
@@ -72,7 +72,7 @@ def _rank(step: StepView) -> int:
     return 1 if step.status != FeedbackStatus.EXECUTED.value else 2 if step.why.step == 1 else 3
 
 
-def candidates(step: StepView) -> list[tuple[Batch, AskedAbout]]:
+def candidates(step: StepView) -> list[tuple[Batch, AnswerRow]]:
     """The answers before a decision that can have decided it, the likeliest first."""
     rows = [(batch, row) for batch in step.batches for row in batch.rows
             if says(row.answer) is not None]
@@ -112,7 +112,7 @@ def _differs(one: Tested) -> bool:
     return any(other is not None and other.differs for other in (one.without, one.opposite))
 
 
-def _from_tests(tested: Sequence[Tested], rows: Mapping[tuple[int, int], AskedAbout],
+def _from_tests(tested: Sequence[Tested], rows: Mapping[tuple[int, int], AnswerRow],
                 total: int) -> Deciding:
     """Deciding answer by the results of changing answers."""
     if all(one.without is None for one in tested):
@@ -142,5 +142,5 @@ def _from_tests(tested: Sequence[Tested], rows: Mapping[tuple[int, int], AskedAb
                     tested=tuple(tested))
 
 
-def _said(row: AskedAbout) -> str:
+def _said(row: AnswerRow) -> str:
     return f'"{row.answer}" to "{row.question or row.atom}"'

@@ -26,7 +26,7 @@ from sightplan.model import (
 from sightplan.model.event_handler import EventHandler
 from sightplan.model.timeline import Moment
 from sightplan.records.recorded import RecordedEpisode
-from sightplan_report.episode_view import AskedAbout, Batch, Change, Entry, Picture
+from sightplan_report.episode_view import AnswerRow, Batch, Change, Entry, Picture
 from sightplan_report.grouping import grouped
 from sightplan_report.html import jpeg_uri, words
 
@@ -264,7 +264,7 @@ def entries_of_line(line: Mapping[str, Any],
         # The effects of an action are asked about after it was counted.
         check = purpose == AskPurpose.EFFECT.value and number > 0
         done = actions[number - 1]['action'] if number else 'no action'
-        rows = tuple(AskedAbout(place, texts.get(atom, ''), atom, answer, truth=truth,
+        rows = tuple(AnswerRow(place, texts.get(atom, ''), atom, answer, truth=truth,
                                 goal=atom in goal)
                      for place, (_, atom, answer, _, _, _, truth) in enumerate(wrong))
         about = {**_ABOUT, 'effect': f'effects of {done}'}.get(purpose, purpose)

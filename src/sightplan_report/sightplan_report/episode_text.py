@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from sightplan_report.deciding_answers import candidates
 from sightplan_report.episode_view import (
-    AskedAbout,
+    AnswerRow,
     Change,
     EpisodeView,
     Fact,
@@ -115,7 +115,7 @@ def _asked(step: StepView, every: bool) -> Iterator[str]:
         yield from _pair('', f'and {total - len(shown)} more (--all shows them)')
 
 
-def _row(row: AskedAbout) -> str:
+def _row(row: AnswerRow) -> str:
     p_yes = '' if row.p_yes is None else (
         f', P(yes) {row.bound}{" " if row.bound else ""}{row.p_yes:.2f}')
     moved = ('' if row.after is None else

@@ -64,7 +64,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAbout:
+class AnswerRow:
     """A question, its answer, and the answer's effect on the belief.
 
     Attributes:
@@ -137,7 +137,7 @@ class AskedAbout:
 
 def rows_of(answers: Iterable[JudgedAnswer], matters: Mapping[Atom, str],
             goal: Collection[Atom] = (), before: Belief | None = None,
-            after: Belief | None = None) -> tuple[AskedAbout, ...]:
+            after: Belief | None = None) -> tuple[AnswerRow, ...]:
     """Yes/no questions and their answers as people read them.
 
     Args:
@@ -153,7 +153,7 @@ def rows_of(answers: Iterable[JudgedAnswer], matters: Mapping[Atom, str],
         text = answer.text.strip()
         if text.strip('.').lower() in ('', 'yes', 'no', 'unknown'):
             text = answer.reason
-        rows.append(AskedAbout(
+        rows.append(AnswerRow(
             judged.place, judged.question.text, str(atom), answer.verdict.value,
             answer.p_yes_shown, judged.expected, _p(before, atom), _p(after, atom),
             matters.get(atom, ''), text, judged.truth, answer.bound, atom in goal))
@@ -188,7 +188,7 @@ class Batch:
     image_id: str
     seconds: float | None
     model: str
-    rows: tuple[AskedAbout, ...]
+    rows: tuple[AnswerRow, ...]
     prompt: str = ''
 
 
@@ -510,14 +510,14 @@ class EpisodeView:
         """Method, model, problem and run."""
         return ', '.join(filter(None, (self.method, self.model, self.problem, self.run)))
 
-    def decided(self, batch: Batch, row: AskedAbout) -> bool:
+    def decided(self, batch: Batch, row: AnswerRow) -> bool:
         """Whether an answer is one that decided."""
         return any((batch.number, row.place) == (step.deciding.batch, step.deciding.place)
                    for step in self.steps)
 
-    def parted(self, batch: Batch) -> tuple[list[AskedAbout], list[AskedAbout]]:
+    def parted(self, batch: Batch) -> tuple[list[AnswerRow], list[AnswerRow]]:
         """The questions of a batch, what matters most first; the second list is folded."""
-        def striking(row: AskedAbout) -> bool:
+        def striking(row: AnswerRow) -> bool:
             return (self.decided(batch, row) or row.wrong or row.surprising
                     or row.goal or row.matters == 'precondition')
         order = sorted(batch.rows, key=lambda row: (

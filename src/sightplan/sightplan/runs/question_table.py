@@ -292,7 +292,8 @@ class QuestionTable(Suite):
     def score(self, sample: Sample, answer: Any, truth: Any, reply: SampleReply) -> Scored:
         """See the base class."""
         found = super().score(sample, answer, truth, reply)
-        brier = None if reply.p_yes is None else (reply.p_yes - truth) ** 2
+        p = reply.yes_probability
+        brier = None if p is None else (p - truth) ** 2
         return Scored({**found.measures, 'brier': brier}, found.cause)
 
 
