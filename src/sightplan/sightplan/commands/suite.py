@@ -31,6 +31,7 @@ examples:
   sightplan suite predicates check --data my_pictures
   sightplan suite predicates score --data my_pictures --predictions answers.jsonl
   sightplan suite ./my_suite check --data my_data
+  sightplan suite questions.csv contract
 
 Every suite has contract and score; suites with folders of data have check, suites that draw data
 generate, and some have more verbs of their own.
@@ -95,7 +96,7 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('suite', metavar='list|NAME|PATH',
                         help='list them; or a suite, by its name or the path of its folder or '
-                        'file')
+                        'file, such as a table of questions (.csv)')
     parser.add_argument('verb', nargs=argparse.REMAINDER, metavar='VERB ...',
                         help='what to do with it: check, generate, score, ...')
     parser.set_defaults(main=functools.partial(main, parser.prog))

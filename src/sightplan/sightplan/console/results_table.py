@@ -42,10 +42,11 @@ def rows(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     if episodes:
         lines += _episode_rows(summary)
     if summary.get('causes'):
-        lines.append(('went wrong by', ', '.join(
+        lines.append(('wrong, by cause', ', '.join(
             f'{cause.replace("_", " ")} {n}' for cause, n in summary['causes'].items())))
     if summary['unread']:
-        lines.append(('unread', f'{summary["unread"]} replies (they count as wrong)'
+        replies = 'reply' if summary['unread'] == 1 else 'replies'
+        lines.append(('unread', f'{summary["unread"]} {replies} (counted as wrong)'
                       + _reasons(summary, 'unread')))
     if summary['usage']:
         used = summary['usage']
