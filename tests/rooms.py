@@ -198,14 +198,21 @@ def _imports_of(file: Path, folder: Path) -> Iterator[Import]:
                     base = '.'.join([*above, *([source] if source else [])])
                 targets = [f'{base}.{alias.name}' for alias in names]
             case ast.Call(func=function, args=[ast.Constant(value=str() as name), *_]) \
-                    if ast.unparse(function) in ('import_module', 'importlib.import_module',
-                                                 '__import__'):
+                    if _imports(function):
                 targets = [name]
             case ast.Call(func=function, args=[ast.JoinedStr(values=[
-                    ast.Constant(value=str() as name), *_]), *_]) \
-                    if ast.unparse(function) in ('import_module', 'importlib.import_module'):
+                    ast.Constant(value=str() as name), *_]), *_]) if _imports(function):
                 targets = [name.rstrip('.')]
         yield from (Import(module, target, file, node.lineno) for target in targets)
+
+
+def _imports(function: ast.expr) -> bool:
+    """Whether a function imports a module by its name."""
+    match function:
+        case (ast.Name(id='import_module' | '__import__')
+              | ast.Attribute(value=ast.Name(id='importlib'), attr='import_module')):
+            return True
+    return False
 
 
 def _within(name: str, place: str) -> bool:
