@@ -32,6 +32,7 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.enable()
         gc.freeze()
+        gc.set_threshold(20_000, 50, 100)  # tests leave few circles behind
 
 
 @pytest.fixture(scope='session', autouse=True)

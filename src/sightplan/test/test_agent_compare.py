@@ -11,7 +11,7 @@ import pytest
 from sightplan.model import InputError
 from sightplan.runs import RunSettings, run
 
-COUNT = 40
+COUNT = 20
 
 
 def _lines(out: Path, method: str = 'compare', options: dict[str, Any] | None = None,

@@ -196,7 +196,7 @@ LAYOUTS = {'25 equal': [20] * 25, '25 unequal': np.geomspace(5, 500, 25).astype(
 FEW = {'5 equal', '5 unequal', '3 large of 23'}
 
 
-@pytest.mark.parametrize('p', [.5, .9, .99])
+@pytest.mark.parametrize('p', [*(pytest.param(p, marks=pytest.mark.slow) for p in (.5, .9)), .99])
 @pytest.mark.parametrize('layout', LAYOUTS)
 def test_intervals_of_fractions_hold_the_truth_in_95_of_100_cases(layout, p):
     """Rates of clusters are drawn; of 400 cases some 95 % have their mean in the interval.
@@ -230,7 +230,8 @@ def test_trials_that_are_all_alike_are_worth_as_many_as_clusters():
 
 
 @pytest.mark.parametrize(('sizes', 'least'), [
-    ([20] * 5, .88), ([10] * 10, .91), ([4] * 25, .92), ([1] * 100, .92),
+    ([20] * 5, .88), ([10] * 10, .91), ([4] * 25, .92),
+    pytest.param([1] * 100, .92, marks=pytest.mark.slow),
     (np.geomspace(5, 500, 25).astype(int).tolist(), .90)])
 def test_intervals_of_means_hold_the_truth_in_95_of_100_cases(sizes, least):
     """Plain percentiles of 5 clusters hold it in 83 of 100."""
