@@ -27,7 +27,9 @@ from sightplan.metrics.compounding import (
 )
 from sightplan.metrics.intervals import errors_apart, fraction_of, mean_over, sem, wilson
 from sightplan.runs import RunSettings, run
+from sightplan_report import tables as makers
 from sightplan_report.failures import read_columns
+from sightplan_report.lines import EPISODE
 from sightplan_report.results import gather
 from sightplan_report.tables import make_tables
 from sightplan_report.tables.common import checked_yes_probability
@@ -44,8 +46,17 @@ def tables_of(*paths):
     return {table.name: table for table in make_tables(gather(paths))}
 
 
+OF_EPISODES = {name: getattr(makers, name) for name in (
+    'table1', 'success', 'figure5', 'chains_of_thought', 'model_table', 'models', 'predicates',
+    'failures', 'cut_off', 'stops', 'cost', 'paired')}
+"""What makes a table of episodes alone, by the table's name."""
+
+
 def rows(path, name, **wanted):
-    return [row for row in tables(path)[name].rows
+    table = (OF_EPISODES[name](gather(path).of_kind(EPISODE)) if name in OF_EPISODES
+             else tables(path)[name])
+    assert table.name == name
+    return [row for row in table.rows
             if all(row[key] == value for key, value in wanted.items())]
 
 
