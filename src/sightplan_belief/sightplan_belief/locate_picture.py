@@ -63,7 +63,8 @@ class Found:
 
     Attributes:
         target: what was looked for.
-        regions: in unit coordinates, the best first; none: ``missing`` says why.
+        regions: in unit coordinates, the best first; none: it is not there, or ``reason`` says
+            why it cannot be told.
         probability: that the target exists and is at the first region; without any, that the
             target is not there; None where nobody offers one, or it cannot be told.
         sure: whether the probability is at least what was to be accepted, a check confirmed that
@@ -116,18 +117,6 @@ class Found:
         if self.whereabouts is not Whereabouts.CANNOT_TELL:
             return ''
         return self.unread or self.doubt.removeprefix(CANNOT_TELL)
-
-    @property
-    def missing(self) -> str:
-        """Why there is no place, in words; '' where there is one.
-
-        Only a model that knows the words can say that the target is not there.
-        """
-        if self.regions:
-            return ''
-        if self.unread or self.doubt.startswith(CANNOT_TELL):
-            return self.unread or self.doubt
-        return '; '.join(filter(None, ('not there', self.doubt)))
 
 
 class BackendLocator(ModelUser):

@@ -149,8 +149,8 @@ def test_a_place_is_printed_in_pixels_and_unit_coordinates(picture, capsys):
                            'yes']
     assert pan.split()[3:8] == ['200,150', '0.625,0.625', 'here', '0.400', 'no']
     assert 'the probability is below 0.95' in out
-    assert cat.split()[3:] == ['-', '-', 'not', 'here', '-', 'no', 'not', 'there;', 'the',
-                               'model', 'offers', 'no', 'probability']
+    assert cat.split()[3:] == ['-', '-', 'not', 'here', '-', 'no', 'the', 'model',
+                               'offers', 'no', 'probability']
     assert [request.target.form for request in Finger.requests] == [Form.POINT] * 3
 
 
@@ -215,8 +215,8 @@ def test_a_model_that_does_not_know_the_words_cannot_tell_and_is_asked_once(
     assert main(['locate', str(picture), 'the gryphon', '--backend', 'finger', '--max-askings',
                  most, '--json']) == 0
     shown = capsys.readouterr()
-    assert "cannot tell: the model does not know 'gryphon'" in ' '.join(shown.err.split())
-    assert 'not there' not in shown.err
+    assert "cannot tell - no the model does not know 'gryphon'" in ' '.join(shown.err.split())
+    assert 'not here' not in shown.err
     thing, = json.loads(shown.out)['found']
     assert (thing['askings'], thing['probability'], thing['sure']) == (1, None, False)
     assert thing['answer'] == 'cannot tell'

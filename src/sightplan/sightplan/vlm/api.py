@@ -196,19 +196,22 @@ def check_backend(name: str, kind: type[Query[Any]], model: object = None,
     """
     if can_ask(backend_class(name) if model is None else model, kind):
         return
-    made: object = backend_class(name)
-    if (model is not None or values is None or not isinstance(made, AnswersAllWithSettings)
-            or not made.answers_all(backend_settings(name, values))):
-        raise cannot_answer(name, kind)
+    if model is None and values is not None:
+        made: object = backend_class(name)
+        if isinstance(made, AnswersAllWithSettings) and made.answers_all(
+                backend_settings(name, values)):
+            return
+    raise cannot_answer(name, kind)
 
 
 def cannot_answer(name: str, kind: type[Query[Any]]) -> InputError:
     """The error of a backend that does not answer a kind; names those that do."""
     cannot = _CANNOT.get(kind, f'answers no queries of kind {kind.kind!r}')
-    unmarked = ('' if frozenset(cast(Any, backend_class(name)).accepts) else
-                f' (no method of {name} is marked @answers({kind.__name__}))')
-    return InputError(f'backend {name!r} {cannot}; choose one that can: '
-                      f'{", ".join(backends_that_answer(kind)) or "none"}{unmarked}')
+    backends = usable_backends()
+    able = ', '.join(one for one, cls in backends.items() if can_ask(cls, kind)) or 'none'
+    unmarked = (f' (no method of {name} is marked @answers({kind.__name__}))'
+                if name in backends and not cast(Any, backends[name]).accepts else '')
+    return InputError(f'backend {name!r} {cannot}; choose one that can: {able}{unmarked}')
 
 
 def resolved_options(name: str, values: Mapping[str, Any], seed: int,

@@ -153,11 +153,11 @@ def show(found: Sequence[Found], size: tuple[int, int]) -> None:
                 str(thing.whereabouts) if region is places[0] else '',
                 _chance(thing.probability if region is places[0] else region.probability),
                 ('yes' if thing.sure else 'no') if region is places[0] else '',
-                thing.doubt if region is places[0] else ''))
+                thing.reason or thing.doubt if region is places[0] else ''))
         if not places:
             rows.append((f'{number} {thing.target.text}', '-', '-', str(thing.whereabouts),
                          _chance(thing.probability),
-                         'yes' if thing.sure else 'no', thing.missing))
+                         'yes' if thing.sure else 'no', thing.reason or thing.doubt))
     print_table(('target', 'pixels', 'unit', 'answer', 'probability', 'sure', 'note'), rows,
                 found[0].model)
 
