@@ -43,8 +43,8 @@ from sightplan_belief.solver import Bools, Floats, Solutions, StateSolver
 from sightplan_belief.state_sampling import Parts, Rules, sample_states
 from sightplan_belief.theory import Clause, Theory
 
-FAINT = 1e-4
-"""Smallest distance of marginals from 0 and 1: states that are not listed are not impossible."""
+MARGINAL_BOUNDS = 1e-4, 1.0 - 1e-4
+"""Least and largest probability of an atom: states that are not listed are not impossible."""
 
 _CORRELATION = 0.27
 """Correlation of errors about a common thing by the fraction of their common cause (measured)."""
@@ -105,7 +105,7 @@ class Estimate:
 
     Attributes:
         state: the most probable joint state: always a possible one.
-        marginals: P(atom is true) in [FAINT, 1 - FAINT], for all atoms.
+        marginals: P(atom is true) in ``MARGINAL_BOUNDS``, for all atoms.
         log_evidence: log of the sum, over the possible states, of the likelihood of all answers,
             each possible state weighing what the prior odds of its true atoms multiply to, and
             every violation of a soft rule costing its penalty [nats]. A lower bound where states
@@ -205,7 +205,7 @@ class Estimator:
              StateSolver(part, self.settings.seed)) for part in parts]
         self._unasked: dict[int, Solutions] = {}
         known = priors.of_scene(self.atoms)
-        p = np.clip([known.get(atom, 0.5) for atom in self.atoms], FAINT, 1.0 - FAINT)
+        p = np.clip([known.get(atom, 0.5) for atom in self.atoms], *MARGINAL_BOUNDS)
         self._prior = np.log(p / (1.0 - p))
 
     @property
@@ -306,7 +306,7 @@ class Estimator:
                 complete = complete and solutions.complete
             lists.append((solutions.values, solutions.scores))
         values, found = self._product(lists)
-        return Posterior(values, found, np.clip(marginals, FAINT, 1.0 - FAINT), log_sum, complete)
+        return Posterior(values, found, np.clip(marginals, *MARGINAL_BOUNDS), log_sum, complete)
 
     def ties(self, conjunctions: Sequence[Sequence[Literal]]) -> bool:
         """Whether constraints tie the atoms of reasons together, or none is tied to any."""

@@ -21,7 +21,7 @@ from sightplan.model import (
     check_settings,
     param,
 )
-from sightplan_belief.estimator import FAINT, Estimator
+from sightplan_belief.estimator import MARGINAL_BOUNDS, Estimator
 from sightplan_belief.priors import Priors
 from sightplan_belief.solver import Bools, Floats
 
@@ -101,7 +101,7 @@ class JointBelief:
 
     def marginals(self) -> dict[Atom, float]:
         """P(atom is true), per atom."""
-        p = np.clip(self.weights @ self._values, FAINT, 1.0 - FAINT)
+        p = np.clip(self.weights @ self._values, *MARGINAL_BOUNDS)
         return dict(zip(self.atoms, map(float, p), strict=True))
 
     def probability(self, literals: Iterable[Literal]) -> float:

@@ -26,7 +26,7 @@ from sightplan.model import (
     State,
 )
 from sightplan.model.odds import log_odds, probabilities
-from sightplan_belief.estimator import FAINT, Estimator
+from sightplan_belief.estimator import MARGINAL_BOUNDS, Estimator
 from sightplan_belief.joint_belief import FilterSettings, JointBelief
 from sightplan_belief.priors import Priors, situation_of
 from sightplan_belief.solver import Bools, Floats
@@ -110,7 +110,7 @@ class SampledBelief(JointBelief):
             column = self._estimator.number.get(atom)
             if column is not None:
                 p[column], known[column] = value, True
-        found = log_odds_within(np.clip(p, FAINT, 1.0 - FAINT), self._rules)
+        found = log_odds_within(np.clip(p, *MARGINAL_BOUNDS), self._rules)
         self._history.prior[known] = found[known]
         self._begin()
 

@@ -18,7 +18,8 @@ from sightplan_belief.one_picture import PROMPT
 if TYPE_CHECKING:
     from sightplan_belief import Seen
 
-_FAINT = 0.01
+_LEAST_SHOWN = 0.01
+"""Belief above which a fact is shown although the model denies it."""
 _VERDICTS = {Verdict.UNKNOWN: 'cannot tell'}
 
 _EXAMPLES = """\
@@ -114,7 +115,7 @@ def _scene(arguments: AskArguments) -> dict[str, Any]:
                problem=arguments.problem, backend=arguments.backend,
                backend_options=_options(arguments), calibration=arguments.calibration,
                prompt=arguments.prompt)
-    shown = seen.notable(-1.0 if arguments.all else _FAINT)
+    shown = seen.notable(-1.0 if arguments.all else _LEAST_SHOWN)
     if drawing is not None and arguments.out is not None:
         try:
             drawing.save_png(str(user_path(arguments.out)), drawing.draw_answers(
@@ -162,7 +163,7 @@ def show(seen: Seen, shown: Sequence[tuple[Question, Answer]]) -> None:
         bold={n for n, (question, _) in enumerate(shown) if question.atom in believed})
     if len(shown) < len(seen.questions):
         print(f'{len(seen.questions) - len(shown)} more answers are no, with a belief of at most '
-              f'{_FAINT} (--all shows them)')
+              f'{_LEAST_SHOWN} (--all shows them)')
     print('most probable state: ' + ', '.join(map(str, sorted(believed))))
     if seen.estimate.caveat:
         print(seen.estimate.caveat)

@@ -40,7 +40,7 @@ from sightplan_belief.arrangement import (
 from sightplan_belief.observation_model import ObservationModel
 
 _PLANNED = 3  # states, and goals, that are planned for
-_FAINT, _LIKELY = 1e-3, 0.5
+_LEAST_WEIGHT, _LIKELY = 1e-3, 0.5
 _PREFERENCE = 0.05
 """Log odds of a thing's goal against any other place, before anything is read [nats]."""
 
@@ -153,7 +153,7 @@ class Arranging:
             if self._goal is not None and self._new_state:  # it goes on: this is not the goal
                 self._new_state = False
                 for placement, weight in states:
-                    if weight > _FAINT:
+                    if weight > _LEAST_WEIGHT:
                         self._goal.exclude(placement, weight)
         elif (stop := self._at_goal(context, states)) is not None:
             return stop

@@ -42,7 +42,8 @@ _KINDS: dict[str, type[JointBelief]] = {
     'listed': ListedBelief, 'sampled': SampledBelief, 'factorised': FactorisedBelief}
 
 _MAX_BATCH = 8
-_FAINT = 1e-4
+_LEAST_WEIGHT = 1e-4
+"""Least probability of a joint state that a plan is judged on, or that counts as open."""
 _LIKELY = 0.3
 _CONSIDERED = 48  # joint states that a plan is judged on
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0  # its multiples modulo 1 lie evenly spread
@@ -269,7 +270,7 @@ class BelievingPolicy(PolicyBase):
             likely[state] = likely.get(state, 0.0) + float(weight)
         spread = {state: number * _GOLDEN % 1.0 for number, state in enumerate(likely)}
         best = sorted(likely, key=lambda state: (-round(likely[state], 6), spread[state]))
-        best = [state for state in best[:_CONSIDERED] if likely[state] > _FAINT]
+        best = [state for state in best[:_CONSIDERED] if likely[state] > _LEAST_WEIGHT]
         total = sum(likely[state] for state in best)
         return {state: likely[state] / total for state in best}
 
@@ -405,7 +406,7 @@ class BelievingPolicy(PolicyBase):
     def _batch(self) -> int:
         """Number of questions to ask at once: half the bits that are open."""
         weights = self._filter.weights
-        weights = weights[weights > _FAINT]
+        weights = weights[weights > _LEAST_WEIGHT]
         bits = float(-(weights * np.log2(weights)).sum())
         return max(1, min(_MAX_BATCH, math.ceil(bits / 2.0)))
 

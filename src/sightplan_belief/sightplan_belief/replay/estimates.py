@@ -38,7 +38,7 @@ from sightplan.model import (
 from sightplan.model.settings import picked
 from sightplan.records.recorded import RecordedEpisode
 from sightplan.replay.batches import Source, Truth
-from sightplan_belief.estimator import FAINT, evidence_of
+from sightplan_belief.estimator import MARGINAL_BOUNDS, evidence_of
 from sightplan_belief.methods._believing import (
     condition_on,
     make_filter,
@@ -367,7 +367,7 @@ def _compare(source: Source, seen: Observation, atoms: Sequence[Atom],
         right = {atom: (atom in state) is value for atom, value in known.items()}
         own.atoms += [_Compared(
             atom.predicate, source.episode.spec.id, right[atom],
-            min(max(probabilities.get(atom, float(atom in state)), FAINT), 1.0 - FAINT), value)
+            float(np.clip(probabilities.get(atom, float(atom in state)), *MARGINAL_BOUNDS)), value)
             for atom, value in known.items()]
         if len(known) == len(atoms):
             own.exact.append((source.episode.spec.id, all(right.values())))

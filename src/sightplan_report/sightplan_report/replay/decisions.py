@@ -13,7 +13,6 @@ world did not change before the decision.
 
 from __future__ import annotations
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -145,9 +144,7 @@ class Decisions:
         without = self._otherwise(decision, key, Answer(verdict=Verdict.UNPARSED))
         if without.differs:
             return Tested(*key, without)
-        return Tested(*key, without, self._otherwise(decision, key, dataclasses.replace(
-            answer, verdict=Verdict.NO if answer.verdict is Verdict.YES else Verdict.YES,
-            p_yes=answer.p_no, p_no=answer.p_yes, text='')))
+        return Tested(*key, without, self._otherwise(decision, key, answer.opposite()))
 
     def _otherwise(self, decision: int, key: Key, answer: Answer) -> Otherwise:
         found, missing = self._run({key: answer}, decision)
