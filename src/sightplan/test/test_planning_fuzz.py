@@ -21,7 +21,7 @@ from sightplan.planning.visual import BackendVisualPlanner, read_proposal
 from sightplan.queries import TextReply
 
 REPLIES = int(os.environ.get('SIGHTPLAN_FUZZ', '400'))
-SIZES = [REPLIES, pytest.param(10 * REPLIES, marks=pytest.mark.slow)]
+SIZES = [REPLIES, pytest.param(4 * REPLIES, marks=pytest.mark.slow)]
 LOOSE = settings(deadline=None, suppress_health_check=list(HealthCheck), database=None)
 METHODS = ('plan', 'plan_cot', 'action', 'action_cot')
 CASES = [(domain, problem, domain.model(problem)) for domain in (load_domain('blocksworld'),

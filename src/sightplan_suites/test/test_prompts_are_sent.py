@@ -23,7 +23,7 @@ _MORE: dict[str, dict[str, Any]] = {
     'grounded_plan': {'method_options': {'reader': 'model'}},
     'set_of_marks': {'method_options': {'marks': 'embedded'}}}
 """Settings with which a method sends text."""
-_SMALL = {'grounded_plan': {'count': 2}}
+_SMALL = {'grounded_plan': {'count': 2}, 'predicates': {'count': 1}, 'point_it_out': {'count': 1}}
 """Options with which a suite makes few samples."""
 _OWN = {'compare': 'patheval', 'votes': 'point_it_out', 'decoupled': 'grounded_plan',
         'set_of_marks': 'grounded_plan', 'grounded_plan': 'grounded_plan'}
