@@ -186,10 +186,6 @@ class EventLines(EventHandler):
         if not self._begun:
             self._begin()
         super().record(event)
-        if isinstance(event, Observed | Asked | Proposed):
-            seen = event.observation
-            if seen.altered is None and not seen.shows_goal:
-                self._picture(seen.image, seen.image_id)
         self._journal.append(event_to_json(event, self._domain))
 
     def on_started(self, event: EpisodeStarted) -> None:
@@ -197,8 +193,17 @@ class EventLines(EventHandler):
         if event.spec.pictured_goal and isinstance(self._world, GoalView):
             self._picture(self._world.goal_observation().image, _GOAL_PICTURE)
 
+    def on_observed(self, event: Observed) -> None:
+        """Write the picture."""
+        self._seen(event.observation)
+
+    def on_proposed(self, event: Proposed) -> None:
+        """Write the picture that the model was shown."""
+        self._seen(event.observation)
+
     def on_asked(self, event: Asked) -> None:
-        """Write the pictures that queries have besides the observation."""
+        """Write the picture, and those that queries have besides it."""
+        self._seen(event.observation)
         if not event.yes_no:
             for query in event.queries:
                 for picture in query.pictures:
@@ -220,6 +225,10 @@ class EventLines(EventHandler):
     def _note_truth(self, reply: TruthReply) -> None:
         if self._begun:
             self._journal.append({'truth': to_json(reply)})
+
+    def _seen(self, observation: Observation) -> None:
+        if observation.altered is None and not observation.shows_goal:
+            self._picture(observation.image, observation.image_id)
 
     def _picture(self, image: NDArray[np.uint8] | None, image_id: str) -> None:
         path = self._folder / PICTURES / f'{image_id}.png'
