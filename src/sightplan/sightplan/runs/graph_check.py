@@ -177,19 +177,18 @@ def _check_parts(values: Mapping[str, Any]) -> None:
             or sample_suite(values['suite'], values['split']) is not None):
         return
     _check_options(values, 'method', policy_settings)
-    _check_model(values)
     _, pairs, _ = select_problems(
         RunSettings(**{name: values[name] for name in _PROBLEMS if name in values}))
     _check_room(robot, (pairs[index][1] for _, index in chosen(
         values.get('episodes') or len(pairs), pairs)), values)
     method = values['method']
-    if values['world'] != _SIMULATED or not (
+    if values['world'] == _SIMULATED and (
             needs_grounder(method) or needs_visual_planner(method)):
-        return
-    options = _world_options(values)
-    check_world_options(values['domain'], options, 'world_options')
-    _check_view(values, options, method,
-                parse_options(values['method_options'], 'method_options'))
+        options = _world_options(values)
+        check_world_options(values['domain'], options, 'world_options')
+        _check_view(values, options, method,
+                    parse_options(values['method_options'], 'method_options'))
+    _check_model(values)
 
 
 def _check_model(values: Mapping[str, Any]) -> None:
