@@ -141,6 +141,8 @@ _Text = Annotated[str, BeforeValidator(_text)]
 _Chance = Annotated[float, Field(ge=0, le=1)]
 _Lists = Annotated[dict[str, list[_Text]], BeforeValidator(_by_episode)]
 """Replies by episode, problem or ``default``."""
+_DataOrText = Annotated[dict[str, Any] | _Text, Field(union_mode='left_to_right')]
+"""A reply as data, or as text; data are not made text here."""
 _Attempts = Annotated[list[_Text], BeforeValidator(_in_a_list)]
 """Replies to one attempt after another."""
 
@@ -164,7 +166,7 @@ class _File(Record):
     detect: _Lists = Field(default_factory=dict)
     coordinates: Coordinates = Coordinates.UNIT_XY
     resized: tuple[PositiveInt, PositiveInt] | None = None
-    kinds: dict[str, Annotated[dict[str, list[dict[str, Any] | _Text]],
+    kinds: dict[str, Annotated[dict[str, list[_DataOrText]],
                                BeforeValidator(_by_episode)]] = Field(default_factory=dict)
 
     @pydantic.model_validator(mode='after')
