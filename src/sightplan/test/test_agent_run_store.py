@@ -176,6 +176,14 @@ def test_many_processes_commit_each_episode_once(tmp_path):
         f'e{n}' for n in range(60))
 
 
+def test_only_a_new_run_is_discarded(tmp_path):
+    opened(tmp_path / 'old').close()
+    for name in ('old', 'new'):
+        with opened(tmp_path / name) as store:
+            store.discard_if_empty()
+    assert (tmp_path / 'old' / 'run.json').exists() and not (tmp_path / 'new').exists()
+
+
 def test_results_of_unknown_origin_are_left_alone(tmp_path):
     (tmp_path / 'episodes.jsonl').write_text('{"id": "x"}\n')
     with pytest.raises(InputError, match=r'without run\.json'):

@@ -290,6 +290,9 @@ def test_a_belief_that_no_answer_was_wrong_about_misjudged_the_state():
                   AskPurpose.PRECONDITION, G2)
     judgements.take(JudgedAnswer(asked, 0, 0, False))
     judgements.believe(Belief(truth))  # the answer corrects it, after the plan was made
+    judgements.take(JudgedAnswer(dataclasses.replace(asked, queries=answered(
+        seen, (world.domain.question(Atom.parse('incolumn g,c2')),), (Answer(verdict=NO),),
+        (False,), AskPurpose.PRECONDITION, G2).queries), 0, 0, False))
     entry = {'misled': [], 'image_id': seen.image_id, 'stamp_ns': 0}
     judgements.step(0, G2, FeedbackStatus.WITHHELD, truth, entry)
     assert not model.applicable(G2, truth) and entry['applicable'] is False

@@ -153,6 +153,17 @@ def test_a_lock_is_waited_for_and_follows_a_replaced_file(journal):
     other.close()
 
 
+def test_a_file_that_took_the_place_of_another_is_read_from_its_start(journal):
+    journal.append({'n': 1})
+    with Journal(journal.path) as other:
+        other.open()
+        with other.locked():
+            other.replace([{'n': 2}, {'n': 3}])
+    with journal.locked():
+        anew, content = journal.take_up()
+    assert anew and data(content.lines) == [{'n': 2}, {'n': 3}]
+
+
 def test_nothing_is_left_of_lines_that_do_not_fit(journal, monkeypatch):
     journal.append({'n': 1})
     write = os.write

@@ -104,6 +104,9 @@ def test_a_step_knows_the_checks_of_the_action_before_and_whether_its_belief_is_
     assert (first.fresh, second.fresh, last.fresh) == (True, True, True)
     *_, stale, empty = Timeline.of_events([STARTED, belief, act, look, act]).steps
     assert (stale.checks, stale.fresh, empty.fresh) == ((), False, True)
+    silent, mused, _ = Timeline.of_events([STARTED, look, act, belief, asked(9), act]).steps
+    assert silent.fresh, 'no belief was published before it'
+    assert mused.checks == (), 'a belief alone checks nothing'
 
 
 def test_each_moment_says_what_was_known_before_it() -> None:
@@ -168,6 +171,9 @@ def test_the_truth_of_its_time_is_joined_to_each_moment() -> None:
     [along] = Timeline.of_events(events, truth=Told(), way=True).of(Stepped)
     assert (along.truth.error, along.truth.way_error) == ('', 'no ground truth: out of memory')
     assert not Timeline.of_events(events).has_truth
+    refused = Stepped(0, R_TO_2, Feedback(FeedbackStatus.REJECTED, stamp_ns=9))  # of no known time
+    [stayed] = Timeline.of_events([*events[:2], refused], truth=Told()).of(Stepped)
+    assert stayed.truth.state == frozenset({ATOM}), 'as when the last picture was taken'
 
 
 def test_nothing_comes_before_the_start_and_the_end_is_the_last() -> None:

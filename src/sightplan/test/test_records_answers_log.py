@@ -124,3 +124,26 @@ class Forgetful(MemoryWorld):
 def test_what_has_no_truth_is_left_out(go, folder):
     go(world=Forgetful())
     assert read(folder) and not any('action' in line for line in read(folder))
+
+
+class ForgetfulOnce(MemoryWorld):
+    """A world that cannot tell the state after its first action."""
+
+    outcomes = 0
+
+    def last_outcome(self):
+        self.outcomes += 1
+        return super().last_outcome()
+
+    def state(self, stamp_ns=None):
+        if stamp_ns is None and self.outcomes == 1:
+            self.outcomes += 1
+            raise WorldError('nobody knows')
+        return super().state(stamp_ns)
+
+
+def test_no_action_starts_from_a_state_before_one_that_is_not_known(go, folder):
+    go(world=ForgetfulOnce(), episodes=1)
+    lines = read(folder)
+    assert max(line['step'] for line in lines) >= 2
+    assert not [line for line in lines if 'action' in line and line['step'] < 2]

@@ -36,7 +36,7 @@ from sightplan.records.messages import (
     text,
     truth_from_msg,
 )
-from sightplan.records.truth import RepeatedTruth, TruthReply
+from sightplan.records.truth import RecordedTruth, RepeatedTruth, TruthReply
 
 MAKE = BagMessages()
 OWN = sorted(name for name in message_types().store.types
@@ -161,3 +161,12 @@ def test_the_same_question_has_its_answers_in_their_order() -> None:
     truth.select_outcome(6)
     with pytest.raises(WorldError, match='no outcome at 6 ns'):
         truth.last_outcome()
+
+
+def test_of_a_time_that_was_asked_for_twice_the_state_counts_and_not_the_failure() -> None:
+    state = frozenset({Atom('clear', ('r',))})
+    replies = [TruthReply(5, state=frozenset(), error='away'), TruthReply(5, state=state)]
+    for truth in (RecordedTruth(replies), RecordedTruth(replies[::-1])):
+        assert truth.state(5) == state and truth.states == {5: state}
+    with pytest.raises(WorldError, match='away'):
+        RecordedTruth(replies[:1]).state(5)

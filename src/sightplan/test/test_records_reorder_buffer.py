@@ -84,6 +84,15 @@ def test_a_restart_in_mid_episode_begins_anew() -> None:
     assert [ready.message.sequence for ready in again] == [0, 1, 2]
 
 
+def test_a_restart_right_after_the_start_begins_anew() -> None:
+    buffer = ReorderBuffer()
+    old, new = episode('a', 3), episode('a', 3)
+    for index in (0, 2):
+        buffer.add(old[index])
+    out = [ready for message in new for ready in buffer.add(message)]
+    assert list(map(id, out)) == list(map(id, new)), 'what waited is of the old attempt'
+
+
 def test_what_is_remembered_of_finished_episodes_is_bounded() -> None:
     buffer = ReorderBuffer()
     for number in range(3000):

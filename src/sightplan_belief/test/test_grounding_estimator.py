@@ -171,6 +171,18 @@ def test_the_same_image_counts_once_and_a_new_one_in_part():
     assert unread == pytest.approx(once)
 
 
+def test_what_a_new_image_repeats_is_the_last_answer_about_the_one_before():
+    atom = Atom('on', ('r', 'g'))
+    weigh = EXACT.observation_model.log_likelihoods
+    items = [Evidence(atom, Answer(word), image)
+             for word, image in (('Yes', 'a'), ('No', 'a'), ('No', 'b'))]
+    pairs = [weigh('on', Answer('Yes')), weigh('on', Answer('No')),
+             weigh('on', Answer('No'), Verdict.NO)]
+    first, second, third = (true - false for false, true in pairs)
+    assert EXACT.scores(items)[0][EXACT.number[atom]] == pytest.approx(
+        (first + second) / 2.0 + third)
+
+
 def test_without_constraints_atoms_are_independent():
     free = Estimator(BLOCKS, SMALL, Constraints((), 'none'))
     atom = Atom('on', ('r', 'g'))
@@ -275,6 +287,7 @@ def test_what_is_told_is_as_good_as_certain(state, atoms):
     for atom in SMALL_ATOMS:
         exact = sum(w for s, w in zip(agreeing, weights, strict=True) if atom in s) / sum(weights)
         assert found.marginals[atom] == pytest.approx(exact, abs=2e-4)
+    assert EXACT.estimate([], told).log_evidence == pytest.approx(math.log(len(agreeing)))
     assert EXACT.estimate([], {Atom('on', ('x', 'y')): True}).state in SMALL_STATES
 
 

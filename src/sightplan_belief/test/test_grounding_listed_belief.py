@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import random
 
@@ -260,6 +261,41 @@ def test_the_same_picture_after_an_action_says_that_nothing_happened():
     assert not tracked.answered
 
 
+def test_the_same_picture_counts_once_after_an_action_however_often_it_is_seen():
+    tracked, atom = belief(), Atom('incolumn', ('r', 'c3'))
+    tracked.observe('a')
+    tracked.answer({atom: Answer('No')})
+    tracked.act(Action('moveblock', ('r', 'c3')), FeedbackStatus.EXECUTED)
+    moved = tracked.marginals()[atom]
+    tracked.observe('a')
+    seen = tracked.marginals()[atom]
+    tracked.observe('a')
+    assert tracked.marginals()[atom] == pytest.approx(seen) and seen < moved
+
+
+def test_of_two_ways_to_a_state_the_likelier_one_says_what_has_changed():
+    rates = ObservationModel.default()
+    tracked = belief(repeats='dependent', rates=rates)
+    where, others = Atom('incolumn', ('r', 'c1')), {'incolumn g,c1', 'incolumn b,c2', 'clear b'}
+    start, elsewhere, moved = (frozenset(map(Atom.parse, {*others, *more})) for more in (
+        ('on r,g', 'incolumn r,c1', 'clear r'), ('incolumn r,c3', 'clear r', 'clear g'),
+        ('on r,b', 'incolumn r,c2', 'clear r', 'clear g')))
+    moved -= {Atom.parse('clear b')}
+    tracked.answer({a: Answer('Yes' if a in start else 'No') for a in ATOMS
+                    if a == where or (a in start) is (a in elsewhere)})
+
+    def log_ratio():
+        weights = dict(zip(tracked.states, tracked.weights, strict=True))
+        return math.log(weights[moved] / weights[start])
+    tracked.act(Action('moveblock', ('r', 'c2')), FeedbackStatus.EXECUTED)
+    before = log_ratio()
+    tracked.observe('b')
+    tracked.answer({where: Answer('No')})
+    fresh, _ = rates.log_likelihoods('incolumn', Answer('No'))
+    _, again = rates.log_likelihoods('incolumn', Answer('No'), YES)
+    assert log_ratio() - before == pytest.approx(fresh - again)
+
+
 def test_an_unreadable_answer_changes_nothing():
     rates = ObservationModel.default()
     atom = Atom('incolumn', ('r', 'c3'))
@@ -349,6 +385,19 @@ def test_the_most_informative_question_halves_what_is_open():
     assert best == Atom('on', ('r', 'g'))
     tracked.answer({best: Answer('Yes')})
     assert best not in dict(tracked.informative(ATOMS, target, 99))
+
+
+def test_what_questions_tell_adds_up_to_what_their_answers_tell_together():
+    tracked = belief()
+    tracked.answer({Atom('on', ('r', 'g')): Answer('Yes')})
+    chosen = tracked.informative(ATOMS, None, 3)
+    true = np.array([[atom in state for atom, _ in chosen] for state in tracked.states])
+    together = noise = 0.0
+    for answers in itertools.product((True, False), repeat=len(chosen)):
+        p = np.where(true == answers, 0.9, 0.1).prod(axis=1)
+        together -= (tracked.weights @ p) * np.log2(tracked.weights @ p)
+        noise -= tracked.weights @ (p * np.log2(p))
+    assert sum(gain for _, gain in chosen) == pytest.approx(together - noise)
 
 
 def test_the_factorised_rival_stays_possible_and_follows_the_evidence():

@@ -258,6 +258,13 @@ def test_what_is_granted_is_certain_and_what_is_granted_later_is_heeded():
     assert tracked.marginals()[Atom('reachable', ('cabinet_1',))] < 0.1
 
 
+def test_an_action_fails_as_often_as_its_reliability_says():
+    tracked, grasp = belief(4000), Action('grasp', ('bowl_1',))
+    tracked.provide({x.atom: x.positive for x in MODEL.preconditions(grasp)})
+    tracked.act(grasp, FeedbackStatus.EXECUTED)
+    assert tracked.marginals()[Atom('holding', ('bowl_1',))] == pytest.approx(0.9, abs=0.02)
+
+
 def test_the_same_picture_after_an_action_says_that_nothing_new_is_known():
     tracked = belief(400)
     atom = Atom('open', ('cabinet_1',))
