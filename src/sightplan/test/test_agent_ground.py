@@ -286,6 +286,23 @@ def test_probabilities_are_published_where_given_and_never_invented():
         f'on {x},{y}': .75 for x in 'rg' for y in 'rg'})
 
 
+def test_what_an_action_changed_has_no_probability_before_an_answer_that_can_be_read():
+    world = MemoryWorld()
+
+    class Unsure(TruthGrounder):
+        def ground(self, observation, questions, timeout_s=None, prompt=None):
+            return [a if a.verdict.says is None else Answer(a.text, .6, .2)
+                    for a in super().ground(observation, questions, timeout_s)]
+    events = EventList()
+    run_episode(spec_of(), make_policy('ground'), world,
+                Unsure(world, lambda a, truth, call: UNPARSED if call == 2 else None),
+                SearchPlanner(), events, world.domain)
+    assert events.of(Asked)[2].purpose is EFF
+    before, after = (event.belief.probabilities for event in events.of(BeliefUpdated)[1:3])
+    changed = world.domain.model(two_blocks()).effects(R_TO_2, two_blocks().init)
+    assert set(after) == set(before) - set(changed) != set(before)
+
+
 def test_one_policy_serves_many_episodes_from_scratch():
     world, policy = MemoryWorld(), make_policy('ground')
     stories = []

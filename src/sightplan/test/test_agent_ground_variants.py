@@ -5,6 +5,7 @@ import pytest
 from doubles import (
     EventList,
     MemoryWorld,
+    ScriptedPlanner,
     SearchPlanner,
     TruthGrounder,
     pantry,
@@ -18,6 +19,8 @@ from sightplan.model import (
     Asked,
     AskPurpose,
     Atom,
+    PlanningResult,
+    PlanningStatus,
     Privileged,
     Stepped,
     StopReason,
@@ -148,6 +151,22 @@ def test_answers_are_not_blamed_for_what_was_called_off_for_something_out_of_vie
     feedback, memory = of_the_apple({'right': True}, {'right': False})
     assert feedback.status.value == 'withheld' and 'at apple,right' in feedback.message
     assert memory == ''
+
+
+def test_a_refused_action_that_nothing_was_asked_about_is_not_remembered_with_older_answers():
+    home = load_domain('household')
+    problem = home.parse_problem('''(define (problem p) (:domain household)
+        (:objects bowl_1 - movable cabinet_1 - container sink_1 - object)
+        (:init (inside bowl_1 cabinet_1)) (:goal (ontop bowl_1 sink_1)))''', 'p')
+    world = MemoryWorld(home, lambda problem, state: {'cabinet_1', 'sink_1'})
+    events, grounder = EventList(), Listener(world)
+    run_episode(spec_of(problem, method='ground_mem', max_actions=2), make_policy('ground_mem'),
+                world, grounder, ScriptedPlanner(PlanningResult(PlanningStatus.SOLVED, tuple(
+                    Action('navigate-to', (name,)) for name in ('cabinet_1', 'bowl_1')))),
+                events, home)
+    assert [event.purpose for event in events.of(Asked)] == [ENUM, PRE, EFF, ENUM]
+    assert events.of(Stepped)[1].feedback.status.value == 'rejected'
+    assert grounder.prompts[-1].after_image == ''
 
 
 def test_the_next_episode_remembers_nothing():

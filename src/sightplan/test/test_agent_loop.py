@@ -29,11 +29,17 @@ from sightplan.model import (
     EpisodeEnded,
     EpisodeStarted,
     FeedbackStatus,
+    GoalAdopted,
     InputError,
+    Literal,
     Observed,
+    PastStep,
     Planned,
     PlanningResult,
     PlanningStatus,
+    Proposal,
+    ProposalStatus,
+    Proposed,
     Question,
     Stepped,
     StopReason,
@@ -258,6 +264,40 @@ def test_stages_are_timed_with_the_given_clock():
                                'propose': 0., 'act': 1.}
     assert events.of(Asked)[0].seconds == events.of(Stepped)[0].seconds == 1.
     assert ended.seconds == 11.
+
+    def twice(context):
+        begin(context)
+        begin(context)
+    _, events, _ = episode(Script(begin=twice), clock=tick)
+    assert [event.seconds for event in events.of(Asked)] == [1., 1.]
+
+
+def test_a_change_of_the_goal_is_recorded_each_time_and_its_repetition_is_not():
+    first, second = ([Literal(Atom('clear', (block,)))] for block in 'rg')
+
+    def begin(context):
+        for goal in (first, first, second, first):
+            context.adopt_goal(goal)
+    _, events, _ = episode(Script(begin=begin))
+    assert [list(event.goal) for event in events.of(GoalAdopted)] == [first, second, first]
+
+
+def test_a_planning_model_is_shown_no_more_past_pictures_than_it_is_told_of_steps():
+    class Planner:
+        usage, tasks = None, []
+
+        def propose(self, observation, task, timeout_s=None):
+            self.tasks.append(task)
+            return Proposal(ProposalStatus.EMPTY)
+
+    def begin(context):
+        for steps in (0, 0, 1, 5):
+            context.propose([PastStep('a step', 'done')] * steps, past=2)
+    planner = Planner()
+    _, events, _ = episode(Script(begin=begin), visual_planner=planner)
+    assert [len(task.past) for task in planner.tasks] == [0, 0, 1, 2]
+    shown = [event.observation for event in events.of(Proposed)]
+    assert planner.tasks[-1].past == tuple(shown[1:3])
 
 
 def test_a_model_that_fails_is_recorded_with_what_came_before_and_what_it_cost():
