@@ -908,6 +908,16 @@ def test_a_dry_run_checks_and_shows_and_sends_nothing(make):
     assert bench.gate.status().dry_run
 
 
+def test_a_dry_run_begins_each_episode_where_the_arm_is(make):
+    bench = make(GateSettings(dry_run=True))
+    back = way(bench.robot, bench.there, bench.robot.arm.park)
+    bench.follow()
+    bench.gate.check(back)
+    bench.gate.new_episode()
+    assert bench.error(bench.gate.check, back).cause == 'jump'
+    bench.follow()
+
+
 def test_each_motion_waits_for_a_yes(make):
     bench = make(GateSettings(confirm='motion'))
     asked = []
