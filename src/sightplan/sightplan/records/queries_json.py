@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from numpy.typing import NDArray
-
 from sightplan.model import (
     BARE,
     Asked,
@@ -46,8 +44,7 @@ def read_asked(queries: Sequence[Mapping[str, Any]], replies: Sequence[Mapping[s
                seen: Observation) -> tuple[tuple[Query[Any], ...], tuple[Reply, ...]]:
     """Queries and replies out of JSON data.
 
-    Prompts come with name and hash and without their words, pictures that are not that of the
-    observation without their pixels.
+    Prompts come with name and hash and without their words, pictures without their pixels.
 
     Args:
         queries: see ``queries_to_json``.
@@ -60,16 +57,12 @@ def read_asked(queries: Sequence[Mapping[str, Any]], replies: Sequence[Mapping[s
     if len(queries) != len(replies):
         raise InputError(f'{len(queries)} queries with {len(replies)} replies')
 
-    def picture(name: str) -> NDArray[Any]:
-        return (seen.image if seen.image is not None and seen.image_id == name
-                else codec.PictureElsewhere(name))
-
     hooks: Mapping[Any, codec.Hook] = {
         Atom: Atom.parse, Observation: lambda _: seen, GroundingPrompt: named_prompt}
-    asked = tuple(Query.from_json(one, picture, hooks=hooks) for one in queries)
+    asked = tuple(Query.from_json(one, codec.PictureElsewhere, hooks=hooks) for one in queries)
     replied = tuple(
         Failed(str(one[_FAILED])) if set(one) == {_FAILED} else
-        codec.decode(query.reply_type, one, picture, hooks=hooks)
+        codec.decode(query.reply_type, one, codec.PictureElsewhere, hooks=hooks)
         for query, one in zip(asked, replies, strict=True))
     return asked, replied
 
