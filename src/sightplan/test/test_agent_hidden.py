@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from doubles import (
+    PANTRY,
     EventList,
     GuessingGrounder,
     MemoryWorld,
@@ -16,6 +17,7 @@ from doubles import (
     spec_of,
 )
 from sightplan.agent import PolicyBase, Stop, ask_atoms, make_policy, run_episode
+from sightplan.domains import Domain
 from sightplan.metrics import EpisodeScorer, measures
 from sightplan.model import (
     Action,
@@ -206,6 +208,25 @@ def test_a_hidden_effect_is_assumed_until_the_next_check_whatever_is_told():
     solved, events = play('ground', APPLE, level=Privileged.ALWAYS, world=world, source=source)
     assert solved and [plans for *_, plans in story(events)] == [1, 1, 1]
     assert len(events.of(Planned)) == 1  # nor does it after the last one: the plan is done
+
+
+def test_facts_before_an_action_do_not_choose_the_effects_of_the_next_one():
+    """Nothing is looked at before an action that needs nothing."""
+    effect = '(and (at ?i table) (handEmpty) (not (holding ?i)))'
+    text = DOMAIN.pddl.replace(f':precondition (holding ?i)\n    :effect {effect}',
+                               f':effect (when (holding ?i) {effect})')
+    assert text != DOMAIN.pddl
+    domain = Domain(PANTRY, domain_pddl=text.replace(':strips', ':strips :conditional-effects'))
+    problem = domain.parse_problem('''(define (problem p) (:domain pantry)
+        (:objects apple - item left right - cupboard)
+        (:init (at apple left) (isopen left) (handempty)) (:goal (at apple table)))''', 'p')
+    world = MemoryWorld(domain, lambda problem, state: {'table', 'left', 'right'})
+    spec, events = spec_of(problem, method='ground', privileged=Privileged.ALWAYS), EventList()
+    run_episode(spec, make_policy('ground'), world, TruthGrounder(world), SearchPlanner(domain),
+                events, domain, privileged=Fickle(world, 99))
+    assert [event.action.name for event in events.of(Stepped)] == ['take-out', 'put-down']
+    last = [event for event in events.of(Asked) if event.purpose is AskPurpose.EFFECT][-1]
+    assert last.action.name == 'put-down' and last.expected == (True,), 'the hand is empty now'
 
 
 def test_what_is_out_of_view_is_remembered():
