@@ -316,7 +316,9 @@ def test_a_table_without_names_of_columns_may_have_commas_in_its_questions(folde
     'File,Question,Answer,\none.png,"Is it red, dark?",1,\n,,\none.png,Is it blue?,no , ,\n',
     'file;question;answer\none.png;"Is it red, dark?";TRUE\none.png;Is it blue?;0\n',
     'one.png;yes;Is it red, dark?\none.png;no;Is it blue?;\n',
-    'one.png\ty\tIs it red, dark?\none.png\tn\tIs it blue?\n'])
+    'one.png\ty\tIs it red, dark?\none.png\tn\tIs it blue?\n',
+    'image,answer,question,note,id\none.png,yes,"Is it red, dark?",,\n'
+    'one.png,no,Is it blue?,by eye,one.png#2\n'])
 def test_a_table_as_spreadsheets_write_it_is_read(folder, text):
     (folder / 'questions.csv').write_text(text)
     rows = read_questions(folder / 'questions.csv')
@@ -420,6 +422,9 @@ def test_corrected_truths_score_the_answers_that_are_there(folder, capsys):
     ('one.png,yes,A?\none.png,no,A?\n', 'csv:2: asks the same about one.png as '),
     ('one.png,yes,A?\none.png,no,A?\n', 'csv:1, with another truth; keep one of them'),
     ('picture,truth,question\n', 'questions.csv: holds not one question'),
+    ('x' * 300 + '.png,yes,A?\n', 'cannot be read (File name too long); put the picture there'),
+    ('one.png,yes,A?\none.png,no,' + 'x' * 140_000, 'csv:2: is no CSV (field larger than'),
+    ('x' * 140_000 + ',yes,A?\n', 'csv:1: is no CSV (field larger than'),
     ('truth,question\nyes,Is it?\n', 'questions.csv:1: names no column picture; add it'),
     ('id,picture,truth,question\na,one.png,yes,A?\na,one.png,yes,B?\n',
      "questions.csv:3: id = 'a' is there twice, first at")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
+import os
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +29,8 @@ _NAMES = {'picture': ('picture', 'image', 'file', 'filename'), 'truth': ('truth'
 """Names of each column, in lower case; the first one found counts."""
 _COLUMNS = tuple(_NAMES)
 _SEPARATORS = (',', ';', '\t')
+_HEAD = 10_000
+"""Number of characters of the first line in which the separator is looked for."""
 _MOST_NAMED = 10
 """Lines that cannot be used which an error names; it counts the others."""
 
@@ -139,13 +141,14 @@ class _Reader:
         first = True
         try:
             for row in reader:
-                where, cells = f'{self.path}:{reader.line_num}', _without_empty_end(row)
-                if not cells:
+                where, count = f'{self.path}:{reader.line_num}', _cells_with_text(row)
+                if not count:
                     continue
-                if first and _names_columns(cells):
-                    self.columns, first = _named_columns(where, cells), False
+                if first and _names_columns(row):
+                    self.columns, first = _named_columns(where, row[:count]), False
                     continue
                 first = False
+                cells = row[:max(count, len(self.columns))]
                 if len(cells) > len(self.columns) and self.columns[-1] == 'question':
                     last = len(self.columns) - 1
                     cells = [*cells[:last], separator.join(cells[last:])]
@@ -156,7 +159,8 @@ class _Reader:
 
     def _separator(self) -> str:
         """The separator with which the first line names columns or has a truth, or has enough."""
-        first = next((line for line in self.text.splitlines() if line.strip(' ,;\t')), '')
+        lines = self.text.splitlines()
+        first = next((line for line in lines if line.strip(' ,;\t')), '')[:_HEAD]
         rows = {one: next(csv.reader([first], delimiter=one), []) for one in _SEPARATORS}
         enough = [one for one, cells in rows.items() if len(cells) >= len(_COLUMNS)]
         sure = [one for one, cells in rows.items() if _names_columns(cells) or (
@@ -189,10 +193,9 @@ class _Reader:
                                file, row['question'], truth)
 
 
-def _without_empty_end(row: Sequence[str]) -> list[str]:
-    """The cells of a line without the empty ones at its end."""
-    rest = itertools.dropwhile(lambda cell: not cell.strip(), reversed(row))
-    return [*rest][::-1]
+def _cells_with_text(row: Sequence[str]) -> int:
+    """Number of cells of a line up to the last one that is not empty."""
+    return max((number for number, cell in enumerate(row, 1) if cell.strip()), default=0)
 
 
 def _names_columns(cells: Sequence[str]) -> bool:
@@ -236,7 +239,7 @@ def _picture_file(file: Path) -> tuple[Path, str]:
     A name with an umlaut is found in either of its two spellings in Unicode, which look alike.
     """
     alike = (unicodedata.normalize(form, str(file)) for form in ('NFC', 'NFD'))
-    file = next((one for one in map(Path, (str(file), *alike)) if one.exists()), file)
+    file = next((one for one in map(Path, (str(file), *alike)) if os.path.exists(one)), file)
     try:
         if not file.stat().st_size:
             return file, f'{file} is empty; put the picture there'
