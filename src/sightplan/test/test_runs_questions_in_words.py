@@ -317,8 +317,7 @@ def test_a_table_without_names_of_columns_may_have_commas_in_its_questions(folde
     'file;question;answer\none.png;"Is it red, dark?";TRUE\none.png;Is it blue?;0\n',
     'one.png;yes;Is it red, dark?\none.png;no;Is it blue?;\n',
     'one.png\ty\tIs it red, dark?\none.png\tn\tIs it blue?\n',
-    'image,answer,question,note,id\none.png,yes,"Is it red, dark?",,\n'
-    'one.png,no,Is it blue?,by eye,one.png#2\n'])
+    'image,answer,question,id\none.png,yes,"Is it red, dark?",\none.png,no,Is it blue?,one.png#2'])
 def test_a_table_as_spreadsheets_write_it_is_read(folder, text):
     (folder / 'questions.csv').write_text(text)
     rows = read_questions(folder / 'questions.csv')

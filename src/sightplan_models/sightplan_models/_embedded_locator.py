@@ -44,7 +44,6 @@ from sightplan_models._unlike import Foreign, world_bytes
 WEIGHTS_FILE, SETTINGS_FILE = 'locator.safetensors', 'locator.json'
 _FILES = NetworkFiles('locator', WEIGHTS_FILE, SETTINGS_FILE)
 _SEEN = WIDTH, HEIGHT
-"""Encoded pictures that are kept, of some 4 MB each."""
 _INSIDE = 0.5
 """Probability from which a place counts as part of the target."""
 _SMALLEST, _MOST = 3, 32

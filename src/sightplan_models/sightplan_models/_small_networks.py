@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sightplan_models._locator_network import Shape
 
 KEPT = 4
-"""Number of the last pictures of which a network keeps what it made."""
+"""Number of the last pictures of which a network keeps what it made: up to some 4 MB each."""
 
 T = TypeVar('T')
 

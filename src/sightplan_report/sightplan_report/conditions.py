@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sightplan.model import InputError
-from sightplan.model.sample import SHOWN
+from sightplan.model.sample import SHOWN_HASH
 from sightplan.runs import (
     RunSettings,
     Suite,
@@ -31,7 +31,7 @@ Fields = tuple[tuple[str, Any], ...]
 
 _ELSEWHERE = ('domain', 'split', 'seed', 'model', 'failure_probability', 'problems', 'samples',
               'method', 'prompt', 'backend', 'imported', *RULES)
-_CONTENT_OF_SPLIT = ('sha256', SHOWN, 'words_sha256', 'pictures', 'ties', 'granted', 'blank',
+_CONTENT_OF_SPLIT = ('sha256', SHOWN_HASH, 'words_sha256', 'pictures', 'ties', 'granted', 'blank',
                      'starts', 'presence')
 """Fields of the identity of samples that differ between splits of a suite."""
 _CHOOSE_A_MODEL = ('name', 'seed', 'table', 'model', 'base_url', 'revision', 'model_dir', 'domain',

@@ -29,7 +29,7 @@ from sightplan.model import (
     SightplanError,
     plugins,
 )
-from sightplan.model.pointer_settings import SHOWN, PointerSettings
+from sightplan.model.pointer_settings import PRIOR_IN_SUITES, PointerSettings
 from sightplan.model.query import Part, ask_one, can_ask
 from sightplan.model.region import Presence, Region
 from sightplan.model.sample import Picture, Sample, SampleReply, SampleTask
@@ -40,7 +40,7 @@ from sightplan.queries.marks import numbered
 
 _GREY = np.full((480, 480, 3), 128, np.uint8)
 """The grey picture that a blind method shows to a model that replies to pictures only."""
-_ONCE = PointerSettings(max_askings=1, prior_present=SHOWN)
+_ONCE = PointerSettings(max_askings=1, prior_present=PRIOR_IN_SUITES)
 """The model is taken at its word about a place."""
 
 

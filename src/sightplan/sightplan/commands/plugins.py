@@ -43,7 +43,7 @@ def missing_package(command: str) -> str:
 
 
 def add_commands(subparsers: Any, only: str = '') -> None:
-    """Add the parsers of all entry points of a group, sorted by name.
+    """Add the parsers of the commands of all packages, sorted by name.
 
     One that cannot be used takes nothing else with it: its command is listed as broken, and says
     what is wrong when it is run.

@@ -74,7 +74,7 @@ class Answer(Reply):
 
     @property
     def yes_probability(self) -> float | None:
-        """P(yes) among yes and no; see ``yes_probability``."""
+        """P(yes) among yes and no: ``yes_probability`` of ``p_yes`` and ``p_no``."""
         return yes_probability(self.p_yes, self.p_no)
 
     @property

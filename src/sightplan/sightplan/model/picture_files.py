@@ -36,8 +36,9 @@ _DAMAGED = (OSError, EOFError, ValueError, SyntaxError, TypeError, LookupError, 
 _REMEDY = 'give a PNG or JPEG file'
 _FTYP = slice(4, 8)
 """Place of the letters ``ftyp`` in a file of ISO media (HEIC, AVIF); its format follows."""
-_PHONE_FORMATS = {**dict.fromkeys((b'heic', b'heix', b'heim', b'heis', b'mif1', b'msf1'), 'HEIC'),
-          b'avif': 'AVIF', b'avis': 'AVIF'}
+_PHONE_FORMATS = {
+    **dict.fromkeys((b'heic', b'heix', b'heim', b'heis', b'mif1', b'msf1'), 'HEIC'),
+    b'avif': 'AVIF', b'avis': 'AVIF'}
 """Formats that telephones write and that are not read, by their four letters in the file."""
 _WHITE = 65_535
 """White in a picture with 16 bits a channel."""

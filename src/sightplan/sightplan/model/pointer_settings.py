@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sightplan.model.settings import param
 
-SHOWN = 1.0
+PRIOR_IN_SUITES = 1.0
 """Probability that a sample's target is in its picture: suites ask for what pictures show."""
 
 

@@ -197,7 +197,7 @@ class Sample:
         return dataclasses.replace(self, parts=texts)
 
 
-SHOWN = 'shown_sha256'
+SHOWN_HASH = 'shown_sha256'
 """Name of the hash, in the identity of samples, of all but their truths; ``sha256``: of all."""
 SampleData = Sequence[Reply] | Sequence[GroundedStep]
 """A reply as data: replies to queries, or the steps of a grounded plan."""

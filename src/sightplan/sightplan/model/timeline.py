@@ -123,13 +123,16 @@ class Step:
 
     @property
     def fresh(self) -> bool:
-        """Whether a belief was published since the action before, or none was before it."""
+        """Whether a belief was published after the last action, or none ever before this step."""
         return (not self.moments or self.moments[0].belief is None
                 or any(moment.kind is BeliefUpdated for moment in self.moments))
 
     @property
     def checks(self) -> tuple[Moment[EpisodeEvent], ...]:
-        """The first moments, if they check the effects of the action before: with its belief."""
+        """The moments that check the effects of the action before, up to the belief after them.
+
+        They begin the step; () where nothing is checked.
+        """
         count = 0
         for number, moment in enumerate(self.moments, 1):
             asked = moment.asked

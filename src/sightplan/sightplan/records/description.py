@@ -10,7 +10,7 @@ from typing import Any
 from sightplan.model import InputError
 from sightplan.model.journal import StorageError
 from sightplan.model.json_text import load_json
-from sightplan.model.sample import SHOWN
+from sightplan.model.sample import SHOWN_HASH
 from sightplan.model.whole_files import replacing
 
 FORMAT = 3
@@ -123,9 +123,10 @@ def _changed_samples(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str
     now = new.get('samples') or {}
     for split, before in (old.get('samples') or {}).items():
         after = now.get(split)
-        if not (isinstance(before, Mapping) and isinstance(after, Mapping) and SHOWN in before):
+        if not (isinstance(before, Mapping) and isinstance(after, Mapping)
+                and SHOWN_HASH in before):
             continue
-        if before[SHOWN] != after.get(SHOWN):
+        if before[SHOWN_HASH] != after.get(SHOWN_HASH):
             found.append(f'a picture or a question of split {split} has changed')
         elif before != after:
             found.append(f'a truth of split {split} has changed ("sightplan suite NAME score '

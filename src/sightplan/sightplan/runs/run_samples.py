@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.model import InputError, SightplanError, user_path
-from sightplan.model.sample import SHOWN, Sample
+from sightplan.model.sample import SHOWN_HASH, Sample
 from sightplan.runs import protocols
 from sightplan.runs.samples import load_samples
 from sightplan.runs.settings import RunSettings
@@ -122,19 +122,21 @@ def check_same(info: Mapping[str, Any], split: str, part: Samples, truths: bool 
         split: of the samples.
         part: as they are now.
         truths: whether their truths have to be the same, too; if not, they may be others where
-            the identity tells what else the samples are (``SHOWN``).
+            the identity tells what else the samples are (``SHOWN_HASH``).
 
     Raises:
         InputError: they are others now.
     """
     then = (info['identity'].get('samples') or {}).get(split, {})
     now = json.loads(json.dumps(dict(part.identity)))
-    free = ('sha256',) if not truths and SHOWN in then else ()
+    free = ('sha256',) if not truths and SHOWN_HASH in then else ()
     changed = [name for name, value in then.items() if now.get(name) != value
                and name not in free]
     if changed:
-        what = ('' if SHOWN not in then else 'a picture or a question has changed; '
-                if SHOWN in changed else 'a truth has changed ("--new-truths" scores by it); ')
+        what = ''
+        if SHOWN_HASH in then:
+            what = ('a picture or a question has changed; ' if SHOWN_HASH in changed else
+                    'a truth has changed ("--new-truths" scores by it); ')
         named = what + ', '.join(f'{name} was {then[name]!r}, and is {now.get(name)!r}'
                                  for name in changed)
         raise InputError(f'the samples of split {split} are not those of the run any more: '

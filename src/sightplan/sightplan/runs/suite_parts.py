@@ -16,7 +16,7 @@ from sightplan.grounding import parse_yes_no
 from sightplan.model import InputError, MaskSource, State, TruthSource, Verdict
 from sightplan.model.reading import Record
 from sightplan.model.region import GivenWords, Region
-from sightplan.model.sample import SHOWN, Picture, Sample
+from sightplan.model.sample import SHOWN_HASH, Picture, Sample
 from sightplan.queries.choose import PreferenceSource
 
 _GAP_PX = 8
@@ -197,8 +197,8 @@ class Samples:
             digest.update(content)
             shown.update(content)
         truths = {sample.id: truth for sample, truth in pairs}
-        return cls(tuple(sample for sample, _ in pairs), truths.__getitem__,
-                   {'sha256': digest.hexdigest()[:12], SHOWN: shown.hexdigest()[:12]}, skipped)
+        hashes = {'sha256': digest.hexdigest()[:12], SHOWN_HASH: shown.hexdigest()[:12]}
+        return cls(tuple(sample for sample, _ in pairs), truths.__getitem__, hashes, skipped)
 
 
 class KnownState:

@@ -587,7 +587,7 @@ def _known_p(logged: LoggedAnswer) -> float | None:
     regression of the truth on the logit.
     """
     answer = logged.answer
-    return (None if answer.bounded or answer.verdict.says is None else answer.yes_probability)
+    return None if answer.bounded or answer.verdict.says is None else answer.yes_probability
 
 
 def _fit_platt(answers: Sequence[LoggedAnswer], weights: Floats) -> Platt | None:

@@ -15,7 +15,7 @@ from sightplan.agent.methods._instructed import InstructionAnswerer
 from sightplan.agent.sample_asking import ask_samples, each, locate, task_of
 from sightplan.model import param
 from sightplan.model.grounded_plan import GroundedStep, Primitive
-from sightplan.model.pointer_settings import SHOWN, PointerSettings
+from sightplan.model.pointer_settings import PRIOR_IN_SUITES, PointerSettings
 from sightplan.model.region import Form, Region, Target
 from sightplan.model.sample import Sample, SampleReply
 
@@ -63,7 +63,7 @@ class Answerer(InstructionAnswerer):
     def _locate(self, sample: Sample, context: Context) -> Region | None:
         assert sample.target is not None
         places = sample.target.form is Form.POINT and self._settings.places
-        found = locate(context, sample,
-                       PointerSettings(max_askings=self._settings.askings, prior_present=SHOWN),
-                       places or self._settings.grasps)
+        settings = PointerSettings(max_askings=self._settings.askings,
+                                   prior_present=PRIOR_IN_SUITES)
+        found = locate(context, sample, settings, places or self._settings.grasps)
         return found.regions[0] if found.regions else None

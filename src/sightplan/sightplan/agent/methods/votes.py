@@ -12,7 +12,7 @@ from sightplan.agent.context import Context
 from sightplan.agent.methods import ask
 from sightplan.agent.sample_asking import each, locate
 from sightplan.model import param
-from sightplan.model.pointer_settings import SHOWN, PointerSettings
+from sightplan.model.pointer_settings import PRIOR_IN_SUITES, PointerSettings
 from sightplan.model.sample import Sample, SampleReply
 
 
@@ -21,8 +21,8 @@ class Settings(PointerSettings):
     """Settings of the method ``votes``."""
 
     prior_present: float = param(
-        SHOWN, 'Probability that a target is in the picture, before the model is asked: suites '
-        'ask for what their pictures show', low=0.0, high=1.0)
+        PRIOR_IN_SUITES, 'Probability that a target is in the picture, before the model is asked: '
+        'suites ask for what their pictures show', low=0.0, high=1.0)
 
 
 class Answerer(ask.Answerer):
