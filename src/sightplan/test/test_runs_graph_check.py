@@ -51,6 +51,14 @@ def test_what_is_not_there_is_refused(arguments: tuple[str, ...], said: str) -> 
         check_graph_arguments(load_graph(GRAPH).values(arguments))
 
 
+@pytest.mark.parametrize('arguments', [
+    ('method:=plan',), (*TABLETOP, 'execution:=arm', 'method:=grounded_plan')])
+def test_a_model_behind_a_server_of_ours_is_asked_what_it_answers(
+        arguments: tuple[str, ...]) -> None:
+    behind = ('backend:=decisions', 'backend_options:=wire=sightplan')
+    check_graph_arguments(load_graph(GRAPH).values((*arguments, *behind)))
+
+
 @pytest.mark.parametrize(('arm', 'simulated'), [
     (('execution:=arm',), ()), (('world:=arm_bridge',), ('hardware:=simulated',))])
 def test_problems_without_room_before_the_robot_are_refused(

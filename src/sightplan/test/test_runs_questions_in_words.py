@@ -30,6 +30,7 @@ from sightplan.runs import (
     load_suite,
     read_questions,
     run,
+    specify,
 )
 from sightplan.runs.handing import Handed
 from sightplan.runs.samples import SamplePlan, load_samples
@@ -240,6 +241,7 @@ def test_samples_that_ask_for_text_are_refused_to_a_model_that_writes_none(folde
     with pytest.raises(InputError, match=said):
         run(settings(folder, backend='embedded'))
     assert not (folder / 'run').exists()
+    specify(settings(folder, backend='decisions', backend_options={'wire': 'sightplan'}))
 
 
 def test_a_sample_in_error_is_exit_code_1_and_files_do_not_split_reasons(folder, capsys):

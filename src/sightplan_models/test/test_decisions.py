@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 
 from fake_openai import FakeServer, Reply, error
+from sightplan.domains import load_domain
 from sightplan.model import (
     Atom,
     BackendError,
@@ -26,6 +28,8 @@ from sightplan.model import (
 from sightplan.model.query import Deadline, ask_all, ask_one, start_episode
 from sightplan.model.region import Form, Region
 from sightplan.queries import Check, Choose, Locate, YesNo, yes_no_queries
+from sightplan.runs import RunSettings, specify
+from sightplan.runs.method_check import check_method, check_model
 from sightplan.vlm.api import check_backend, make_backend
 from sightplan.vlm.recording import Recorded
 
@@ -312,3 +316,15 @@ def test_the_settings_tell_before_it_is_made_whether_it_passes_every_kind_on() -
     check_backend('decisions', Locate, values={'wire': 'sightplan'})
     with pytest.raises(InputError, match="'decisions' cannot point at things; choose one"):
         check_backend('decisions', Locate, values={'wire': 'systemone'})
+
+
+@pytest.mark.parametrize('options', [{'wire': 'sightplan'}, {}])
+def test_runs_ask_a_server_that_passes_every_kind_on(options: dict[str, str]) -> None:
+    """For plans, and for replies in free text."""
+    planned, read = (RunSettings(backend='decisions', backend_options=options, method=method,
+                                 method_options=more)
+                     for method, more in (('plan', {}), ('ground', {'reading': True})))
+    for check in (lambda: specify(planned).model_options(), lambda: check_model(planned),
+                  lambda: check_method(read, load_domain('blocksworld'))):
+        with nullcontext() if options else pytest.raises(InputError, match="'decisions' "):
+            check()

@@ -44,7 +44,7 @@ class VlmPlannerNode(BackendNode):
 
     def check_backend(self, name: str) -> None:
         """Refuse a backend that proposes no plans."""
-        check_backend(name, Propose)
+        check_backend(name, Propose, None, self._given_options())
 
     def use(self, backend: Model) -> BackendVisualPlanner:
         """Let the core's planner ask the backend."""

@@ -194,8 +194,11 @@ def _check_parts(values: Mapping[str, Any]) -> None:
 def _check_model(values: Mapping[str, Any]) -> None:
     """Refuse a model that does not answer what the method of episodes asks."""
     method = values['method']
+    backend = values['backend']
     settings = RunSettings(
-        backend=values['backend'], domain=values['domain'], method=method,
+        backend=backend, domain=values['domain'], method=method,
+        backend_options=parse_options(values.get('backend_options', ''), 'backend_options',
+                                      type(backend_settings(backend))) if backend else {},
         method_options=parse_options(values['method_options'], 'method_options',
                                      type(policy_settings(method))))
     check_model(settings)

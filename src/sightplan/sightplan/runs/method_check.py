@@ -31,6 +31,7 @@ from sightplan.runs import rules
 from sightplan.runs.problem_folders import splits_of
 from sightplan.runs.settings import OURS, RunSettings
 from sightplan.vlm.api import (
+    answers_kind,
     answers_texts,
     backend_class,
     backends_that_answer,
@@ -113,11 +114,11 @@ def check_model(settings: RunSettings, model: Model | None = None) -> None:
     method = settings.method
     reading = method_choices(method, settings.method_options).reading
     if needs_grounder(method) and not reading and not reads_instruction(method):
-        check_backend(settings.backend, YesNo, model)
+        check_backend(settings.backend, YesNo, model, settings.backend_options)
         if model is not None:
             _check_words(settings, model)
     if needs_visual_planner(method):
-        check_backend(settings.backend, Propose, model)
+        check_backend(settings.backend, Propose, model, settings.backend_options)
         check_planning(model, settings.domain.rpartition('/')[2], method)
 
 
@@ -172,7 +173,7 @@ def check_writes(settings: RunSettings, setting: str) -> None:
     Raises:
         InputError: it cannot; names backends that can.
     """
-    if not can_ask(backend_class(settings.backend), Generate):
+    if not answers_kind(settings.backend, Generate, None, settings.backend_options):
         able = backends_that_answer(Generate)
         raise InputError(
             f'{setting} of method {settings.method} asks for a reply in free text, and backend '
@@ -190,7 +191,7 @@ def check_instructions(settings: RunSettings, pairs: Iterable[tuple[str, Problem
         return
     for _, problem in pairs:
         problem.as_told()
-    check_backend(settings.backend, Detect)
+    check_backend(settings.backend, Detect, None, settings.backend_options)
 
 
 def check_sequence(method: Any, pairs: Iterable[tuple[str, Problem]]) -> None:

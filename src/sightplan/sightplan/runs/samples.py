@@ -33,7 +33,7 @@ from sightplan.model import (
     prompt_id,
 )
 from sightplan.model.logged import LoggedAnswer
-from sightplan.model.query import Model, can_ask
+from sightplan.model.query import Model
 from sightplan.model.reply_text import after_thoughts
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.model.settings import picked
@@ -49,7 +49,7 @@ from sightplan.runs.suite_parts import Samples, Unread
 from sightplan.runs.suite_prompts import Names, SuitePrompts, names_of
 from sightplan.runs.suite_rules import ALL_SAMPLES, SAMPLES
 from sightplan.vlm.api import (
-    backend_class,
+    answers_kind,
     backend_content,
     backend_reads_prompt,
     backend_settings,
@@ -204,8 +204,8 @@ class SamplePlan:
             return
         if any(asks_yes_no(sample) and in_words(sample) for sample in self.items):
             check_backend(name, YesNo, model)
-        asked = backend_class(name) if model is None else model
-        if not can_ask(asked, Generate) and issubclass(cls, ask.Answerer) and any(
+        writes = answers_kind(name, Generate, model, self.settings.backend_options)
+        if not writes and issubclass(cls, ask.Answerer) and any(
                 _asks_for_text(sample) for sample in self.items
                 if not (cls.tells_apart and has_instruction(sample))):
             raise InputError(

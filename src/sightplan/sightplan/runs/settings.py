@@ -154,7 +154,7 @@ def resolved_backend_options(settings: RunSettings) -> dict[str, Any]:
             for a method that lets the model plan.
     """
     if needs_visual_planner(settings.method):
-        check_backend(settings.backend, Propose)
+        check_backend(settings.backend, Propose, None, settings.backend_options)
     return resolved_options(settings.backend, settings.backend_options, settings.seed,
                             asks_for_reasons(settings.method, settings.domain),
                             load_domain(settings.domain))

@@ -194,14 +194,22 @@ def check_backend(name: str, kind: type[Query[Any]], model: object = None,
         InputError: the backend does not, or a setting is wrong; the message names backends that
             do, or the setting.
     """
-    if can_ask(backend_class(name) if model is None else model, kind):
-        return
-    if model is None and values is not None:
-        made: object = backend_class(name)
-        if isinstance(made, AnswersAllWithSettings) and made.answers_all(
-                backend_settings(name, values)):
-            return
-    raise cannot_answer(name, kind)
+    if not answers_kind(name, kind, model, values):
+        raise cannot_answer(name, kind)
+
+
+def answers_kind(name: str, kind: type[Query[Any]], model: object = None,
+                 values: Mapping[str, Any] | None = None) -> bool:
+    """Whether a backend answers a kind of query; see ``check_backend`` for the arguments.
+
+    Raises:
+        InputError: the backend is unknown, or a setting is wrong.
+    """
+    asked: object = backend_class(name) if model is None else model
+    if can_ask(asked, kind):
+        return True
+    return (model is None and values is not None and isinstance(asked, AnswersAllWithSettings)
+            and asked.answers_all(backend_settings(name, values)))
 
 
 def cannot_answer(name: str, kind: type[Query[Any]]) -> InputError:
