@@ -1,6 +1,7 @@
 """Reading yes/no replies."""
 
 import re
+import time
 
 import pytest
 from hypothesis import example, given
@@ -118,8 +119,10 @@ def test_answers_that_contradict_each_other_are_none(text):
     ('no' + ' ' * 200_000 + 'or' + ',' * 200_000 + 'yes', UNPARSED),
     ('it is ' + ' ' * 400_000, UNPARSED), ('<answer>' + ' ' * 400_000, UNPARSED)])
 def test_reading_a_long_reply_takes_no_longer_than_its_length(text, verdict):
-    """What takes the square of the length does not end within a test's time."""
+    """What takes the square of the length takes half a minute at least."""
+    started = time.process_time()
     assert parse_yes_no(text) is verdict
+    assert time.process_time() - started < 5.0
 
 
 @given(st.text(max_size=60))
