@@ -246,11 +246,20 @@ class RosModel(ModelClient):
         self._parameters = ParameterReader(node, server, _FACTS_S)
         self.accepts: frozenset[type[Query[Any]]] = frozenset({Query})
         self.traits, self.answers, self.recorded = Traits(), 'strict', False
+        self._parts: dict[tuple[str, type[Query[Any]]], str] = {}
 
     @property
     def name(self) -> str:
         """Exact name of the model; '' where that is not known yet."""
         return self._model
+
+    def part_name(self, kind: type[Query[Any]]) -> str:
+        """Exact name of the model that answered a kind last; that of the node's until then."""
+        return self.part_for('', kind) or self.name
+
+    def part_for(self, domain: str, kind: type[Query[Any]]) -> str:
+        """Exact name in the last reply to a kind of queries about a domain; '' without one."""
+        return self._parts.get((domain, kind), '')
 
     def wait_until_there(self, timeout_s: float) -> None:
         """Wait for the service, and ask the node which model it has.
@@ -348,7 +357,10 @@ class RosModel(ModelClient):
             reply = self._send(request, show, deadline.left_s)
         if not domain:
             self._model = reply.model
-        return query_messages.read_replies(reply.replies, queries)
+        replies = query_messages.read_replies(reply.replies, queries)
+        self._parts.update({(domain, type(query)): one.model
+                            for query, one in zip(queries, replies, strict=True)})
+        return replies
 
     @contextlib.contextmanager
     def _partial(self, read: Callable[[Any], list[Reply | None]]) -> Iterator[None]:
@@ -396,8 +408,8 @@ class _DomainModel(Wrapper):
         return self._name
 
     def part_name(self, kind: type[Query[Any]]) -> str:
-        """Exact name of the model; which of its parts answers a kind, only the node knows."""
-        return self._name
+        """Exact name of the model that answered a kind last; that of this model until then."""
+        return self._node.part_for(self._domain, kind) or self._name
 
     @property
     def usage(self) -> Usage | None:

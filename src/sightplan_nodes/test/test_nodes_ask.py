@@ -39,6 +39,7 @@ from sightplan.model.query import (
     ask_all,
     ask_one,
     can_ask,
+    part_name,
 )
 from sightplan.queries import Answer, Detect, Generate, TextReply, YesNo
 from sightplan.queries.detect import DetectReply
@@ -169,7 +170,10 @@ def test_a_kind_of_another_package_is_asked_as_in_process(made: Callable[..., An
     with made() as bench:
         assert can_ask(bench.model, Count)
         bench.model.start_episode('one', 'short')
+        assert part_name(bench.model, Count) == 'counter-1'
         replies = ask_all(bench.model, [query, query])
+        assert part_name(bench.model, Count) == 'a part'
+        assert part_name(bench.model, Detect) == bench.model.name == 'counter-1'
         here = bench.backend.asked[0]
         assert bench.backend.episodes == [('one', 'short')]
     assert [one.count for one in replies] == [int(IMAGE.sum())] * 2

@@ -16,8 +16,8 @@ from sightplan_interfaces.action import RunExperiment
 from nodes_testing import eventually, parameters, spinning
 from sightplan.graphs.graph import load_graph
 from sightplan.model import CancelledError, InputError, Usage
-from sightplan.model.query import Deadline, ModelByKind, Traits, answers
-from sightplan.queries import Answer, YesNo
+from sightplan.model.query import Deadline, ModelByKind, Query, Traits, answers
+from sightplan.queries import Answer, Generate, TextReply, YesNo
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run, sample_work
 from sightplan.runs.work import Silent
@@ -178,6 +178,31 @@ def test_a_sample_in_error_is_exit_code_1(words: str, tmp_path: Path, capsys) ->
         eventually(lambda: node.exit_code is not None, 'the end')
         assert node.exit_code == 1
     assert '1 of 2 samples ended in an error' in capsys.readouterr().err
+
+
+class Whole(ModelByKind):
+    """A model that lets a part of it write."""
+
+    name, usage = 'whole@1', None
+
+    @answers(Generate)
+    def write(self, query: Generate, deadline: Deadline) -> TextReply:
+        return TextReply('one', model='part@1')
+
+    def part_name(self, kind: type[Query[Any]]) -> str:
+        return 'part@1'
+
+
+def test_a_line_names_the_part_of_the_model_that_replied(
+        words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = script(tmp_path, {})
+    monkeypatch.setattr(backend_node, 'make_backend', lambda *arguments: Whole())
+    with started(words, tmp_path / 'run', options) as node:
+        eventually(lambda: node.exit_code is not None, 'the end')
+    here = run(RunSettings(suite=words, split='few', method='ask', out=str(tmp_path / 'here'),
+                           backend='scripted'), backend=Whole())
+    assert [line['model'] for line in lines(tmp_path / 'run')] == ['part@1'] * 2
+    assert lines(tmp_path / 'run') == lines(tmp_path / 'here') and here['model'] == 'part@1'
 
 
 def test_a_goal_of_samples_counts_them(words: str, tmp_path: Path) -> None:

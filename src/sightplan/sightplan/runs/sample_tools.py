@@ -149,15 +149,18 @@ class SampleTools:
                                  'another backend or method')
             kind = Detect if isinstance(query, DetectInstances) else type(query)
             check_backend(backend, kind, model)
-            self._note(real, part_name(model, type(query)),
-                       _CLUSTER if isinstance(query, DetectInstances | Detect) else _SAMPLE)
         yes_no, settings = bool(queries) and isinstance(queries[0], YesNo), self._plan.settings
         self._truth.batch = self._about_same(real, yes_no)
         timeout_s = deadline.timeout_s
         if timeout_s is None:
             timeout_s = settings.grounder_timeout_s if yes_no else settings.propose_timeout_s
-        return model.ask([self._whole(query) for query in queries],
-                         dataclasses.replace(deadline, timeout_s=timeout_s))
+        try:
+            return model.ask([self._whole(query) for query in queries],
+                             dataclasses.replace(deadline, timeout_s=timeout_s))
+        finally:  # afterwards: a model of another node knows by its replies what answers a kind
+            for query in queries:
+                self._note(real, part_name(model, type(query)),
+                           _CLUSTER if isinstance(query, DetectInstances | Detect) else _SAMPLE)
 
     def _about_same(self, sample: Sample, yes_no: bool) -> Sequence[Sample]:
         """The samples of the batch that show what a sample shows: the truth is about these.
