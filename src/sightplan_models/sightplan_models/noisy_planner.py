@@ -264,7 +264,7 @@ def _check(query: Propose, domain: Domain) -> None:
     """
     if not query.task.problem.goal:
         raise InputError('noisy_planner: the goal is shown as a picture, and it plans for goals '
-                         'that are told alone; leave --goal pictured out')
+                         'that are told alone; choose goal told, or another model')
     if query.single and domain.part('proposals') is not None:
         raise InputError(f'noisy_planner: single actions of {domain.name} have a form of the '
                          "domain's own, which it does not write; choose method plan or plan_cot")

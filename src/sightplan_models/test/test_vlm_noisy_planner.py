@@ -152,7 +152,7 @@ def test_what_is_missing_is_named(noisy: Any, world: MemoryWorld, tmp_path: Path
     with pytest.raises(InputError, match=r'errors\.default'):
         noisy(errors={'default': 2})
     planner = BackendVisualPlanner(noisy('perfect'), world.domain)
-    with pytest.raises(InputError, match='leave --goal pictured out'):
+    with pytest.raises(InputError, match='choose goal told, or another model'):
         planner.propose(world.observe(), VisualTask(
             two_blocks().for_agent(pictured_goal=True), 'plan', goal=world.observe()))
 

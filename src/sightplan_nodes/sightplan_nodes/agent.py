@@ -112,10 +112,9 @@ class AgentNode(Node):
 
     Parameters: see AgentSettings. Serves the action ``~/run_episode`` (RunEpisode), one goal at a
     time; feedback comes at each stage, and a cancelled episode ends before its next use of
-    another node. Publishes ``~/episode``, ``~/observation``, ``~/answers``, ``~/belief``,
-    ``~/plan``, ``~/proposal`` and ``~/step``, and ``heartbeat``, which during an episode names the
-    nodes that
-    its method needs: an arm does not go on when one of them is gone.
+    another node. Publishes ``~/episode``, ``~/observation``, ``~/adopted``, ``~/asked``,
+    ``~/belief``, ``~/plan``, ``~/proposal`` and ``~/step``, and ``heartbeat``, which during an
+    episode names the nodes that its method needs: an arm does not go on when one of them is gone.
 
     Ground truth is read in two cases, and until one of them comes there is no client for it: for
     the method ``oracle``, and for the loop (not the method) in an episode whose goal says

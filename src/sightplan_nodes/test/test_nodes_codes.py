@@ -1,4 +1,4 @@
-"""What the documents say about error codes, reasons to stop and stages, against the code."""
+"""What the documents say about error codes, reasons to stop, stages and topics is true."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from sightplan.model import AskPurpose, StopReason
+from sightplan.records import topics
 from sightplan_nodes import agent, names
 from sightplan_nodes.failures import BY_CODE
 
@@ -24,6 +25,16 @@ def test_the_table_of_reasons_to_stop_has_all_of_them() -> None:
     table = README.partition('| `stop_reason` |')[2].partition('\n\n')[0]
     rows = re.findall(r'^\| `(\w+)` \| .+ \| (yes|no) \|$', table, re.MULTILINE)
     assert rows == [(one.value, 'yes' if one.scored else 'no') for one in StopReason]
+
+
+def test_the_agent_s_topics_are_all_named_and_no_others() -> None:
+    published = {name.removeprefix('agent/') for name in vars(topics).values()
+                 if isinstance(name, str) and name.startswith('agent/')}
+    pages = [README, (SOURCES.parent / 'docs' / 'graph.md').read_text('utf-8')]
+    for row in (next(re.finditer(r'^\| `agent` \|.*', page, re.MULTILINE))[0] for page in pages):
+        assert set(re.findall(r'~/(\w+)', row)) - {'run_episode'} == published
+    said = set(re.findall(r'``~/(\w+)``', inspect.getdoc(agent.AgentNode)))
+    assert said - {'run_episode'} == published
 
 
 def test_the_action_s_comment_lists_all_stages() -> None:

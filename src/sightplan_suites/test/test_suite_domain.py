@@ -78,7 +78,7 @@ def test_cells_of_sweeps_know_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(('values', 'said'), [
-    ({'suite': 'ivispar'}, 'several splits; add --split with one of geoms, tiles, boards_3d'),
+    ({'suite': 'ivispar'}, r'several splits; choose one \(split\): geoms, tiles, boards_3d'),
     ({'suite': 'ivispar', 'split': 'geom'},
      "no split 'geom'; its domains and their splits are sliding: geoms, tiles; samples: boards_"),
     ({'suite': 'viplan', 'split': 'tiny'},
@@ -113,7 +113,7 @@ def test_a_suite_with_several_domains_and_none_that_is_usual_names_them(tmp_path
     (('domain:=sliding', 'view:=text'), 'write world_options:=view=text'),
     (('suite:=ivispar', 'split:=geoms', 'view:=text'),
      'of domain sliding; write world_options:=view=text'),
-    (('domain:=sliding', 'split:=geoms', 'method:=action', 'world_options:=view=txt'),
+    (('domain:=sliding', 'split:=geoms', 'method:=ground', 'world_options:=view=txt'),
      "view = 'txt', must be one of 3d, 2d, text"),
     (('domain:=sliding', 'world_options:=vie=2d', 'split:=geoms'), "has no option 'vie'"),
     (('domain:=sliding', 'viwe:=text'), "no argument 'viwe'"),

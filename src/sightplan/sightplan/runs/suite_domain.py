@@ -54,7 +54,7 @@ def with_domain_of_suite(values: Mapping[str, Any], named: Collection[str]) -> d
     if not fitting and not split_named:
         splits = [(domain, one) for domain, rules in suite.domains.items() for one in rules.splits]
         if len(splits) > 1 or suite.splits:
-            raise InputError(f'suite {suite.name} has several splits; add --split with one of '
+            raise InputError(f'suite {suite.name} has several splits; choose one (split): '
                              + ', '.join((*(one for _, one in splits), *suite.splits)))
         [(domain, found['split'])] = splits
         fitting = [domain]
