@@ -35,6 +35,9 @@ def test_the_agent_s_topics_are_all_named_and_no_others() -> None:
         assert set(re.findall(r'~/(\w+)', row)) - {'run_episode'} == published
     said = set(re.findall(r'``~/(\w+)``', inspect.getdoc(agent.AgentNode)))
     assert said - {'run_episode'} == published
+    graph = (SOURCES.parent / 'docs' / 'images' / 'graph.svg').read_text('utf-8')
+    drawn = re.search(r'>([\w, ]*belief, [\w, ]+)<', graph)[1].split(', ')
+    assert set(drawn) <= published
 
 
 def test_the_action_s_comment_lists_all_stages() -> None:
