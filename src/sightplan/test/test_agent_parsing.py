@@ -1,7 +1,6 @@
 """Reading yes/no replies."""
 
 import re
-import time
 
 import pytest
 from hypothesis import example, given
@@ -115,14 +114,13 @@ def test_answers_that_contradict_each_other_are_none(text):
 
 
 @pytest.mark.parametrize(('text', 'verdict'), [
-    ('no' + '=' * 200_000 + '\t' * 200_000, NO), ('[' * 400_000, UNPARSED),
-    ('no' + ' ' * 200_000 + 'or' + ',' * 200_000 + 'yes', UNPARSED),
-    ('it is ' + ' ' * 400_000, UNPARSED), ('<answer>' + ' ' * 400_000, UNPARSED)])
+    ('no' + '=' * 500_000 + '\t' * 500_000, NO), ('[' * 1_000_000, UNPARSED),
+    ('no' + ' ' * 500_000 + 'or' + ',' * 500_000 + 'yes', UNPARSED),
+    ('it is ' + ' ' * 1_000_000, UNPARSED), ('<answer>' + ' ' * 1_000_000, UNPARSED)])
+@pytest.mark.timeout(100)
 def test_reading_a_long_reply_takes_no_longer_than_its_length(text, verdict):
-    """What takes the square of the length takes half a minute at least."""
-    started = time.process_time()
+    """What takes the square of the length takes minutes, and what does not less than a second."""
     assert parse_yes_no(text) is verdict
-    assert time.process_time() - started < 5.0
 
 
 @given(st.text(max_size=60))
