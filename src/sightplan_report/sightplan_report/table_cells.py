@@ -90,7 +90,7 @@ def shown(table: Table) -> Shown:
         if column.instead:
             values = [row.get(column.instead) if value is None else value
                       for value, row in zip(values, table.rows, strict=True)]
-        if (_part_of(column.key, columns) or all(value is None for value in values)
+        if (_part_of(column.key, columns) or all(value in (None, '') for value in values)
                 or any(other.instead == column.key for other in table.columns)
                 or (column.key.endswith('_n') and values == total)):
             continue

@@ -488,9 +488,9 @@ def test_many_observations_make_a_third_digit_and_sums_are_whole():
 def test_what_is_the_same_in_all_rows_is_said_once():
     table = Table('t', 'T', (Column('domain', 'domain'), Column('method', 'method'),
                              Column('n', 'n', 'count'), Column('x', 'x', 'fraction'),
-                             Column('gone', 'gone', 'fraction')),
-                  ({'domain': 'd', 'method': 'a', 'n': 5, 'x': 1.0, 'gone': None},
-                   {'domain': 'd', 'method': 'b', 'n': 5, 'x': 1.0, 'gone': None}), '')
+                             Column('gone', 'gone', 'fraction'), Column('blank', 'blank')),
+                  tuple({'domain': 'd', 'method': method, 'n': 5, 'x': 1.0, 'gone': None,
+                         'blank': ''} for method in 'ab'), '')
     made = shown(table)
     assert [head.text for head in made.heads] == ['method', 'x'], 'results stay in the rows'
     assert made.same == (('domain', 'd'), ('n', '5'))
