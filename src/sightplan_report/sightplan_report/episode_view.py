@@ -74,7 +74,8 @@ class AnswerRow:
         answer: yes, no, unparsed or unknown.
         p_yes: ``Answer.p_yes_shown``; None where the model gave none.
         expected: what the method expected; None: nothing.
-        before: P(atom) before the batch; None: no number was believed.
+        before: P(atom) before the batch; 1 and 0 where the belief has no numbers; None: nothing was
+            believed, or the question is about another picture.
         after: likewise after it.
         matters: what it matters for most: ``precondition``, ``goal``, ``plan``; '' for nothing
             known.
@@ -122,6 +123,13 @@ class AnswerRow:
         if self.after is None:
             return 0.0
         return abs(self.after - (_HALF if self.before is None else self.before))
+
+    @property
+    def tells_belief(self) -> bool:
+        """Whether the belief says more than the answer: else it only has the answer as a state."""
+        said = says(self.answer)
+        return self.after is not None and not (
+            said is not None and self.after == float(said) and self.before in (None, self.after))
 
     @property
     def surprising(self) -> bool:

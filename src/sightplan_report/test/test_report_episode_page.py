@@ -143,6 +143,18 @@ def test_a_page_says_why_and_which_answer_decided(tmp_path):
     Reader(text)
 
 
+def test_a_page_leaves_out_what_it_says_elsewhere(tmp_path):
+    line, episode = recorded()
+    text = page(view_of(line, episode, tmp_path))
+    asked = re.findall(r'<table class="answers">.*?</table>', text, re.DOTALL)
+    assert '>before<' not in asked[0], 'a state without numbers is what was answered'
+    assert '>before<' in next(one for one in asked if '>0.00</td><td class="number">1.00' in one)
+    assert 'taken not to hold' in text and '>towards<' not in text
+    assert 'until the next decision' not in text, 'the next step shows each change'
+    folded = re.search(r'more answers</summary>(.*?)</details>', text, re.DOTALL)[1]
+    assert 'Is the red block' in folded and '<th>truth</th>' not in folded and 'class="tick"' in folded
+
+
 def test_pictures_are_shown_once_and_small(tmp_path):
     line, episode = recorded()
     made = view_of(line, episode, tmp_path)
@@ -204,6 +216,7 @@ def test_proposals_show_plan_reasons_and_reply(tmp_path):
         'plan': 'moveblock(r, c2)', 'why': 'It is free.', 'reply': '{"plan": 1}'}
     assert bad.title == 'proposal: unparsed' and bad.good is False and 'no JSON' in bad.facts
     text = page(made)
+    assert text.count('It is free.') == 1 and made.steps[0].why.explanation
     assert '<script' not in text and '&lt;script&gt;' in text
     Reader(text)
 
