@@ -296,7 +296,8 @@ class Deciding:
             with the greatest change of belief; ``words``: the model's own proposal decided;
             ``none``: nothing was asked.
         text: in words.
-        batch: number of the deciding answer's batch; None without one.
+        batch: number of the batch of the answer that decided, or whose opposite would; None
+            without one.
         place: its place in it.
         tested: what was tested.
     """
@@ -306,6 +307,13 @@ class Deciding:
     batch: int | None = None
     place: int | None = None
     tested: tuple[Tested, ...] = ()
+
+    @property
+    def effect(self) -> str:
+        """What the answer did: it decided, or its opposite alone would lead to something else."""
+        kept = any((one.batch, one.place) == (self.batch, self.place) and one.without is not None
+                   and not one.without.differs for one in self.tested)
+        return 'its opposite decides' if kept else 'decided'
 
 
 @dataclass(frozen=True, slots=True)
@@ -518,18 +526,18 @@ class EpisodeView:
         """Method, model, problem and run."""
         return ', '.join(filter(None, (self.method, self.model, self.problem, self.run)))
 
-    def decided(self, batch: Batch, row: AnswerRow) -> bool:
-        """Whether an answer is one that decided."""
-        return any((batch.number, row.place) == (step.deciding.batch, step.deciding.place)
-                   for step in self.steps)
+    def effect(self, batch: Batch, row: AnswerRow) -> str:
+        """What an answer did to an action, in words; '' for nothing that is known."""
+        return next((step.deciding.effect for step in self.steps if (batch.number, row.place) == (
+            step.deciding.batch, step.deciding.place)), '')
 
     def parted(self, batch: Batch) -> tuple[list[AnswerRow], list[AnswerRow]]:
         """The questions of a batch, what matters most first; the second list is folded."""
         def striking(row: AnswerRow) -> bool:
-            return (self.decided(batch, row) or row.wrong or row.surprising
-                    or row.goal or row.matters == 'precondition')
+            return bool(self.effect(batch, row) or row.wrong or row.surprising
+                        or row.goal or row.matters == 'precondition')
         order = sorted(batch.rows, key=lambda row: (
-            not self.decided(batch, row), not row.wrong, not striking(row), row.importance))
+            not self.effect(batch, row), not row.wrong, not striking(row), row.importance))
         shown = max(_FOLD, sum(map(striking, order)))
         return order[:shown], order[shown:]
 

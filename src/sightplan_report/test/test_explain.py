@@ -240,6 +240,10 @@ def test_where_no_answer_was_needed_alone_the_opposite_is_tried():
     assert 'the opposite of' in texts[1]
     assert all(one.opposite is None or not one.without.differs
                for step in made.steps for one in step.deciding.tested)
+    text = page(made)
+    assert 'class="tag">its opposite decides<' in text
+    assert text.count('class="tag">decided<') == sum(
+        '": without it' in one for one in texts), 'no answer that nothing depends on'
 
 
 def test_an_answer_that_kept_it_from_a_plan_is_found():
