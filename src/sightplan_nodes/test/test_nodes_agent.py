@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import re
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,7 +45,7 @@ from sightplan.model import (
     Usage,
     WorldError,
 )
-from sightplan.records import messages
+from sightplan.records import messages, topics
 from sightplan_nodes import agent, names, qos
 from sightplan_nodes.agent import AgentNode
 from sightplan_nodes.calls import ActionCaller, ServiceCaller
@@ -54,6 +56,7 @@ from sightplan_nodes.remote_model import RosModel
 from sightplan_nodes.sim_bridge import SimBridge
 from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
 
+ROOT = Path(__file__).parents[3]
 TOPICS = {names.AGENT_EPISODE: msg.EpisodeEvent, names.AGENT_OBSERVATION: msg.Observation,
           names.AGENT_ASKED: msg.Asked, names.AGENT_BELIEF: msg.Belief,
           names.AGENT_PLAN: msg.PlanStamped, names.AGENT_PROPOSAL: msg.ProposalStamped,
@@ -450,6 +453,14 @@ def test_a_picture_that_is_not_known_any_more_is_sent_again() -> None:
         assert len(client.ground(seen, [question])) == 1
         assert [bool(request.observation.image) for request in b.grounder.requests] == [
             True, False, False, True]
+
+
+@pytest.mark.parametrize('text', [AgentNode.__doc__, *(
+    next(row for row in page.read_text('utf-8').splitlines() if row.startswith('| `agent`'))
+    for page in (ROOT / 'docs/graph.md', ROOT / 'src/sightplan_nodes/README.md'))])
+def test_the_agent_is_described_with_all_of_its_topics(text: str) -> None:
+    published = {topic.replace(names.AGENT, '~') for topic in topics.EVENTS}
+    assert set(re.findall(r'~/\w+', text)) == {*published, '~/run_episode'}
 
 
 def test_an_episode_is_solved_and_told() -> None:
