@@ -74,8 +74,8 @@ class AnswerRow:
         answer: yes, no, unparsed or unknown.
         p_yes: ``Answer.p_yes_shown``; None where the model gave none.
         expected: what the method expected; None: nothing.
-        before: P(atom) before the batch; 1 and 0 where the belief has no numbers; None: nothing was
-            believed, or the question is about another picture.
+        before: P(atom) before the batch, 1 or 0 where the belief has no numbers; None: nothing
+            was believed, or the question is about another picture.
         after: likewise after it.
         matters: what it matters for most: ``precondition``, ``goal``, ``plan``; '' for nothing
             known.
