@@ -33,11 +33,11 @@ def follow(steps, plans):
 
     Args:
         steps: whose plans are not printed yet.
-        plans: of all episodes, by episode and sequence number.
+        plans: of all episodes, by session, episode and sequence number.
     """
     for step in [*steps]:
-        plan = plans.get((step.episode_id, step.plan))
-        if plan is None:
+        plan = plans.get((step.session, step.episode_id, step.plan))
+        if plan is None or step.action not in plan.actions:  # of an earlier episode
             continue
         rest = plan.actions[list(plan.actions).index(step.action):]
         print('plan:', ' '.join(f'{one.name}({", ".join(one.args)})' for one in rest))
@@ -51,11 +51,12 @@ def main(episodes=0):
     plans, steps, ended, heard_s = {}, [], [], [0.0]
 
     def planned(message):
-        plans[message.episode_id, message.sequence] = message
+        plans[message.session, message.episode_id, message.sequence] = message
         follow(steps, plans)
 
     def stepped(message):
-        steps.append(message)
+        if message.plan:  # else it follows none
+            steps.append(message)
         follow(steps, plans)
 
     def listen(kind, topic, tell):

@@ -103,13 +103,15 @@ def test_of_all_plans_the_one_that_is_followed_is_shown(capsys) -> None:
     follow = runpy.run_path(str(EXAMPLES / 'follow_belief.py'))['follow']
     a, b, c = (SymbolicAction(name='moveblock', args=args.split())
                for args in ('r c1', 'g c2', 'p c3'))
-    plans = {('e', number): PlanStamped(actions=actions) for number, actions in enumerate(
+    plans = {('', 'e', number): PlanStamped(actions=actions) for number, actions in enumerate(
         ([a, b], [c, a], [a, b, c], [c]), 1)}
+    plans['before', 'e', 6] = PlanStamped(actions=[a])
+    plans['', 'e', 6] = PlanStamped(actions=[c])  # of an earlier episode of the same name
     steps = [Step(episode_id='e', plan=3, action=a), Step(episode_id='e', plan=3, action=b),
              Step(episode_id='e', plan=6, action=a)]
     follow(steps, plans)
     assert len(steps) == 1, 'its plan is still to come'
-    plans['e', 6] = PlanStamped(actions=[a, b])
+    plans['', 'e', 6] = PlanStamped(actions=[a, b])
     follow(steps, plans)
     assert capsys.readouterr().out.splitlines() == [
         'plan: moveblock(r, c1) moveblock(g, c2) moveblock(p, c3)',
