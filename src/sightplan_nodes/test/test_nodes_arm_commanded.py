@@ -59,7 +59,7 @@ def commanded(monkeypatch):
         info=lambda text: None, error=lambda text, **how: refused.append(text)))
     arm = SimulatedArm(ROBOT, HardwareSettings(), block_m=0.05,
                        table_y_m=(-0.5, 0.5))
-    world = SimpleNamespace(robot=ROBOT, arm=arm, skills=None, camera_process=None)
+    world = SimpleNamespace(robot=ROBOT, arm=arm, skills=None, camera_process=list)
     side = SimpleNamespace(detach=lambda stop, rearm: None, publish_joints=lambda state: None)
     hardware = SimulatedHardware(node, world, side, 10.0, lambda: 0, lambda stamp, state: None)
     controllers.where = lambda: arm.state().positions
