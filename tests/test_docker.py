@@ -494,8 +494,8 @@ HEALTH = 'docker/enter.sh python -m sightplan_nodes.health --help'
 RUN_WHERE = {
     # What the image's build and the image run, and where these very commands are tried.
     'apt-get update': 'Debian, Ubuntu',
-    'apt-get install -y --no-install-recommends ros-jazzy-control-msgs ros-jazzy-tf2-msgs '
-    'ros-jazzy-vision-msgs': 'Ubuntu, with the first of the three packages',
+    'apt-get install -y --no-install-recommends ros-jazzy-control-msgs ros-jazzy-nav2-msgs '
+    'ros-jazzy-tf2-msgs ros-jazzy-vision-msgs': 'Ubuntu, with the first of the four packages',
     'apt-get install -y --no-install-recommends cmake g++ git make '
     'python3-colcon-common-extensions python3-dev python3-venv': 'Ubuntu',
     'apt-get install -y --no-install-recommends python3': 'Debian',

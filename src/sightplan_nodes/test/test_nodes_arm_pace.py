@@ -142,7 +142,7 @@ def test_the_hardware_goes_as_far_as_it_is_told(monkeypatch, lockstep) -> None:
     node = Node('sim_bridge')
     node.group = ReentrantCallbackGroup()
     world = SimpleNamespace(robot=load_robot('panda'), arm=_StillArm(), skills=None,
-                            camera_process=None)
+                            camera_process=list)
     side = SimpleNamespace(detach=lambda stop, rearm: None, publish_joints=None)
     hardware = SimulatedHardware(node, world, side, 10.0, lambda: 0, lambda stamp, state: None,
                                  lockstep)

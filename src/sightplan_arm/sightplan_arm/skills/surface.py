@@ -44,6 +44,8 @@ class Surface:
             NaN where nothing was seen.
         cells: (H, W) index of each pixel's cell in the flat height map; -1 outside of it.
         labels: (rows, columns) int32, number of the piece from 1; 0 where none is.
+        plane: (3,) by how much the table's plane was corrected: height at the origin [m], and
+            slopes along x and y.
         eye_m: (3,) optical centre, corrected.
         rays: (H, W, 3) from there through each pixel, per metre of depth, corrected.
     """
@@ -54,6 +56,7 @@ class Surface:
     top_m: Heights
     cells: NDArray[np.int64]
     labels: NDArray[np.int32]
+    plane: Vector
     eye_m: Vector
     rays: NDArray[np.float32]
 
@@ -160,7 +163,8 @@ def see_surface(rgbd: Rgbd, camera_pose_table: Vector, half_m: tuple[float, floa
                          'picture')
     pose = np.asarray(camera_pose_table, dtype=np.float64)
     depth, rays = _sight(rgbd)
-    pose = _level(_placed(depth, rays, pose), pose[:3, 3], half_m) @ pose
+    correction, plane = _level(_placed(depth, rays, pose), pose[:3, 3], half_m)
+    pose = correction @ pose
     points = _placed(depth, rays, pose)
     low = -np.array(half_m)
     shape = tuple(math.ceil(2 * half / CELL_M) for half in half_m[::-1])
@@ -172,7 +176,8 @@ def see_surface(rgbd: Rgbd, camera_pose_table: Vector, half_m: tuple[float, floa
     top = np.full(shape[0] * shape[1], -np.inf, np.float32)
     np.maximum.at(top, cells[inside], points[:, :, 2][inside])
     heights = _filled(np.where(np.isinf(top), np.nan, top).reshape(shape).astype(np.float32))
-    return Surface(points, rgbd.rgb, low, heights, cells, _pieces(heights), pose[:3, 3].copy(),
+    return Surface(points, rgbd.rgb, low, heights, cells, _pieces(heights), plane,
+                   pose[:3, 3].copy(),
                    rays @ pose[:3, :3].T.astype(np.float32))
 
 
@@ -213,8 +218,12 @@ def _rays(shape: tuple[int, int], matrix: bytes, distortion: bytes) -> NDArray[n
     return np.concatenate([flat, np.ones((h, w, 1))], axis=2).astype(np.float32)
 
 
-def _level(points: NDArray[np.float32], eye_m: Vector, half_m: tuple[float, float]) -> Vector:
-    """Correction (4, 4) that turns and lifts points so that the table's plane is z = 0.
+def _level(points: NDArray[np.float32], eye_m: Vector, half_m: tuple[float, float],
+           ) -> tuple[Vector, Vector]:
+    """Correction that turns and lifts points so that the table's plane is z = 0.
+
+    Returns:
+        (4, 4) the correction, and (3,) the plane before: height at the origin and slopes.
 
     Raises:
         InputError: too little of the table is in view.
@@ -241,7 +250,7 @@ def _level(points: NDArray[np.float32], eye_m: Vector, half_m: tuple[float, floa
     turned = make_pose(eye_m - turn @ eye_m, turn)
     foot = turned[:3, :3] @ np.array([0.0, 0.0, plane[0]]) + turned[:3, 3]
     turned[2, 3] -= foot[2]
-    return turned
+    return turned, plane
 
 
 def _filled(top: Heights) -> Heights:
