@@ -94,9 +94,9 @@ def test_what_was_recorded_in_process_is_replayed_on_ros(start, tmp_path: Path) 
     assert [result(line) for line in graph.lines()] == [result(line) for line in inside]
 
 
-def test_a_backend_that_cannot_plan_ends_the_graph(start) -> None:
+def test_a_backend_that_cannot_plan_is_refused_before_a_node_starts(start) -> None:
     graph = start('method:=plan')
-    assert graph.wait() == 1
+    assert graph.wait() == 2
     assert "backend 'noisy_oracle' cannot plan" in graph.text
     assert not graph.lines()
 
