@@ -127,7 +127,7 @@ def test_the_same_arguments_and_nodes(described, file: Path) -> None:
                   {name: 'given' for name in ('rerun',) if name in defaults},
                   {name: value for name, value in ARM.items() if name in defaults},
                   *({'method': method, 'backend': 'scripted'}
-                        for method in ('oracle', 'plan_cot', 'idle') if 'method' in defaults),
+                    for method in ('oracle', 'plan_cot', 'idle') if 'method' in defaults),
                   {'namespace': 'left', 'remap': 'camera/image_raw:=/eye grounder:~/ground:=ask'
                    if 'domain' in defaults else 'a:=b'}):
         values = with_protocol({**defaults, **needed(graph), **tried})

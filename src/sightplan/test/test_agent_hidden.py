@@ -211,7 +211,7 @@ def test_a_hidden_effect_is_assumed_until_the_next_check_whatever_is_told():
 
 
 def test_facts_before_an_action_do_not_choose_the_effects_of_the_next_one():
-    """Nothing is looked at before an action that needs nothing."""
+    """Before an action without preconditions the world is not observed."""
     effect = '(and (at ?i table) (handEmpty) (not (holding ?i)))'
     text = DOMAIN.pddl.replace(f':precondition (holding ?i)\n    :effect {effect}',
                                f':effect (when (holding ?i) {effect})')

@@ -88,7 +88,7 @@ class WorldWithArm(TruthSource, Protocol):
 
     @property
     def skill_reports(self) -> Sequence[SkillReport]:
-        """What the robot itself knows of each skill of the episode."""
+        """The robot's own report of each skill of the episode, without the truth."""
 
 
 class MovesLog(EventHandler):

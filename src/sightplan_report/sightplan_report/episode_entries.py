@@ -247,7 +247,7 @@ def act(entry: Mapping[str, Any], action: str = '', took: float | None = None) -
 
 def entries_of_line(line: Mapping[str, Any],
                     ) -> tuple[list[tuple[Entry, ...]], list[tuple[Entry, ...]]]:
-    """What a line of results alone tells: plans, and wrong answers.
+    """Entries about the plans, wrong answers and unreadable replies of a line of results.
 
     Returns:
         the entries before each action and before the end, and those of the checks after each.

@@ -402,7 +402,7 @@ class _Reader:
 
     def _of_model(self, ask: Callable[[InstantiatedModel, Action], Iterable[T]],
                   action: Action | None) -> tuple[T, ...]:
-        """What the model says of an action; nothing, if it does not know the action."""
+        """Literals of an action in the instantiated model; none, if the model lacks the action."""
         if action is not None and self._model is not None:
             with contextlib.suppress(InputError, KeyError, ValueError):
                 return tuple(ask(self._model, action))

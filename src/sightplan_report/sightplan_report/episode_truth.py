@@ -22,7 +22,7 @@ _Wrong = tuple[int | None, tuple[Change, ...]]
 
 
 def truth_of_line(line: Mapping[str, Any]) -> TruthExplained:
-    """What a line of results alone tells."""
+    """Result, outcomes of actions, wrong answers and cause of failure, from a line of results."""
     failure = line.get('failure') or {}
     solved = measures.solved(line)
     result = ('not scored: ' + str(line['error'] or words(line['stop'])) if solved is None else

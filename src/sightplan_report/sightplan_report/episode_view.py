@@ -410,12 +410,12 @@ class StepView:
 
     @property
     def scenes(self) -> list[Scene]:
-        """What happened before the action, by observation; at least one scene."""
+        """Entries before the action, grouped by observation; at least one group."""
         return _scenes(self.entries) or [(None, [])]
 
     @property
     def scenes_after(self) -> list[Scene]:
-        """How its effects were asked for, by observation."""
+        """Entries about the checks of the effects of the action, grouped by observation."""
         return _scenes(self.checks)
 
 

@@ -45,7 +45,7 @@ class LoggedAnswer:
 
     @property
     def verdict(self) -> Verdict:
-        """What the answer says."""
+        """Verdict of the answer: yes, no, unparsed or unknown."""
         return self.answer.verdict
 
 

@@ -215,8 +215,7 @@ def answers_kind(name: str, kind: type[Query[Any]], model: object = None,
 def cannot_answer(name: str, kind: type[Query[Any]]) -> InputError:
     """The error of a backend that does not answer a kind; names those that do."""
     cannot = _CANNOT.get(kind, f'answers no queries of kind {kind.kind!r}')
-    backends = usable_backends()
-    able = ', '.join(one for one, cls in backends.items() if can_ask(cls, kind)) or 'none'
+    backends, able = usable_backends(), ', '.join(backends_that_answer(kind)) or 'none'
     unmarked = (f' (no method of {name} is marked @answers({kind.__name__}))'
                 if name in backends and not cast(Any, backends[name]).accepts else '')
     return InputError(f'backend {name!r} {cannot}; choose one that can: {able}{unmarked}')

@@ -71,7 +71,7 @@ class GraspLimits:
 
 @dataclass(frozen=True, slots=True)
 class HoldingLimits:
-    """What the fingers, the hand and a second picture tell of a skill's outcome."""
+    """Limits by which fingers, hand and a second picture tell whether a thing is held."""
 
     something_m: float = 0.0012
     """Fingers that are this far apart hold something."""

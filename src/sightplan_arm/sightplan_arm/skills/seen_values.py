@@ -40,7 +40,7 @@ class SurfaceLimits:
 
 @dataclass(frozen=True, slots=True)
 class SeenLimits:
-    """What a thing is, and whether it is still where it was."""
+    """Limits by which pictures show where things are, and whether one was moved."""
 
     unchanged_m: float = 0.010
     """Largest change of an unchanged cell's height; for low things it is smaller still."""
