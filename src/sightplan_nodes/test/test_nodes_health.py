@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 from lifecycle_msgs.msg import Transition
@@ -109,8 +111,12 @@ def test_what_cannot_be_a_name(name):
 
 def test_discovery_works_between_contexts_or_not_at_all(monkeypatch):
     assert not health.check_discovery(0.5).healthy, 'it is off in these tests'
+    # In a process of its own: with this range nobody sees the 33rd participant of a process, and
+    # exceptions that tests of this one share keep their nodes.
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    assert health.check_discovery(LIMIT_S).healthy
+    done = subprocess.run([sys.executable, '-m', 'sightplan_nodes.health', '--discovery',
+                           '--timeout', f'{LIMIT_S:g}'], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (health.HEALTHY, 'discovery works\n')
     # A discovery server that is not there: nobody can be found.
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'SUBNET')
     monkeypatch.setenv('ROS_DISCOVERY_SERVER', '127.0.0.1:9')
