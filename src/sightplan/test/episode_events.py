@@ -112,18 +112,12 @@ def other_queries(draw: st.DrawFn) -> Asked:
                  model=draw(TEXTS), usage=draw(USAGES))
 
 
-def _possible(answer: Answer) -> Answer:
-    """The answer, bounded only if it has the two probabilities of which one can be a bound."""
-    return dataclasses.replace(answer, bounded=answer.bounded and None not in (
-        answer.p_yes, answer.p_no))
-
-
 @st.composite
 def asked(draw: st.DrawFn) -> Asked:
     """A batch of questions with their answers."""
     rows = draw(st.lists(st.tuples(st.builds(Question, ATOMS, TEXTS), st.builds(
         Answer, TEXTS, st.none() | CHANCES, st.none() | CHANCES, st.none() | CHANCES,
-        st.booleans(), verdict=st.sampled_from(Verdict)).map(_possible),
+        st.booleans(), verdict=st.sampled_from(Verdict)),
         st.sampled_from((None, True, False))), max_size=3))
     questions, answers, expected = zip(*rows, strict=True) if rows else ((), (), ())
     prompt = draw(TEXTS)

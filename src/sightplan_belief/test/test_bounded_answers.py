@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from sightplan.model import Answer, Atom, Observation, Question, Verdict
 from sightplan.model.logged import LoggedAnswer
 from sightplan.queries import YesNo
-from sightplan.records import messages
 from sightplan.records.answers_reading import parse_answer
 from sightplan_belief.learning import calibration
 from sightplan_belief.observation_model import ObservationModel, Platt, logit
@@ -91,19 +90,6 @@ def test_scores_say_how_much_bounds_leave_open() -> None:
     assert 'bounded' not in scoring.summarise(lines[2:])
 
 
-@pytest.mark.parametrize('answer', [
-    Answer('Yes', 0.9, 0.02, bounded=True), Answer('No', 0.02, 0.9, 0.01, bounded=True),
-    Answer('Yes', 0.1, 0.1, bounded=True), Answer('Yes', 0.9, 0.02), Answer('Yes'),
-    Answer('Yes', 0.9, 0.0, bounded=True), Answer('No', 0.0, 1.0)])
-def test_a_bound_goes_through_messages(answer: Answer) -> None:
-    sent = messages.with_sign(answer)
-    assert not sent.bounded and messages.with_bound(sent) == answer
-    signs = [math.copysign(1.0, p) for p in (sent.p_yes, sent.p_no) if p is not None]
-    assert (-1.0 in signs) is answer.bounded
-
-
 @pytest.mark.parametrize('answer', [Answer('Yes', -0.5, -0.3), Answer('Yes', -0.5, 0.3)])
-def test_a_negative_number_that_is_no_bound_is_no_probability(answer: Answer) -> None:
-    read = messages.with_bound(answer)
-    assert read == answer
-    assert YesNo(Observation(), Question.of_words('Is it red?')).fault_of(read)
+def test_a_negative_number_is_no_probability(answer: Answer) -> None:
+    assert YesNo(Observation(), Question.of_words('Is it red?')).fault_of(answer)

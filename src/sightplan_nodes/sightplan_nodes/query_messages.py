@@ -281,7 +281,6 @@ def fill_answers(response: Any, answers: Sequence[Answer | None]) -> Any:
     Of a call that failed, None stands for a question that was not answered before: verdict 0.
     """
     numbers = messages.numbers(Verdict)
-    answers = [one and messages.with_sign(one) for one in answers]
     response.verdicts = [0 if one is None else numbers[one.verdict] for one in answers]
     for name in ('p_yes', 'p_no', 'p_unknown'):
         setattr(response, name, [messages.probability_to_msg(
@@ -289,6 +288,7 @@ def fill_answers(response: Any, answers: Sequence[Answer | None]) -> Any:
     response.texts = ['' if one is None else text(one.text) for one in answers]
     response.reasons = ['' if one is None else text(one.reason) for one in answers]
     response.cut_at = [0 if one is None else one.cut_at for one in answers]
+    response.bounded = [one is not None and one.bounded for one in answers]
     return response
 
 
@@ -314,15 +314,16 @@ def partial_answers(response: Any, questions: Sequence[Question]) -> list[Answer
     """
     fields = (response.verdicts, response.p_yes, response.p_no, response.texts,
               response.p_unknown, response.cut_at or [0] * len(questions),
-              response.reasons or [''] * len(questions))
+              response.reasons or [''] * len(questions),
+              response.bounded or [False] * len(questions))
     if any(len(field) != len(questions) for field in fields):
         raise InputError(f'{len(questions)} questions have {len(response.verdicts)} answers')
+    probability = messages.probability_from_msg
     return [None if verdict == 0 else
-            messages.with_bound(Answer(
-                reply, messages.probability_from_msg(p_yes), messages.probability_from_msg(p_no),
-                messages.probability_from_msg(p_unknown), cut_at=int(cut_at),
-                verdict=messages.verdict_from_msg(verdict), reason=reason))
-            for verdict, p_yes, p_no, reply, p_unknown, cut_at, reason in zip(
+            Answer(reply, probability(p_yes), probability(p_no), probability(p_unknown),
+                   bool(bounded), int(cut_at), verdict=messages.verdict_from_msg(verdict),
+                   reason=reason)
+            for verdict, p_yes, p_no, reply, p_unknown, cut_at, reason, bounded in zip(
                 *fields, strict=True)]
 
 

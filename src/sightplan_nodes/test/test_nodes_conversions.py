@@ -75,10 +75,8 @@ ACTIONS = st.builds(Action, NAMES, st.lists(NAMES, max_size=3).map(tuple))
 STAMPS = st.integers(0, 2**31 * 10**9 - 1)
 SECONDS = st.floats(0.0, 1e6)
 PROBABILITIES = st.none() | st.floats(0.0, 1.0)
-ANSWERS = st.builds(Answer, TEXTS, PROBABILITIES, PROBABILITIES, PROBABILITIES,
+ANSWERS = st.builds(Answer, TEXTS, PROBABILITIES, PROBABILITIES, PROBABILITIES, st.booleans(),
                     cut_at=st.integers(0, 2**20), verdict=st.sampled_from(Verdict))
-BOUNDED = st.builds(Answer, TEXTS, st.floats(0.0, 1.0), st.floats(0.0, 1.0), PROBABILITIES,
-                    st.just(True), verdict=st.sampled_from(Verdict))
 QUESTIONS = st.builds(Question, ATOMS, TEXTS)
 RESULTS = st.builds(PlanningResult, st.sampled_from(PlanningStatus),
                     st.lists(ACTIONS, max_size=4).map(tuple), SECONDS, st.booleans(), TEXTS)
@@ -131,7 +129,7 @@ def test_answer(answer: Answer) -> None:
     assert math.isnan(message.p_yes) is (answer.p_yes is None)
 
 
-@given(st.lists(st.none() | ANSWERS | BOUNDED, max_size=4))
+@given(st.lists(st.none() | ANSWERS, max_size=4))
 def test_answers_of_a_service_some_of_which_are_missing(answers: list[Answer | None]) -> None:
     response = sent(query_messages.fill_answers(Ground.Response(), answers))
     questions = [Question(Atom('p', (str(number),)), 'p?') for number in range(len(answers))]
@@ -248,7 +246,7 @@ def test_belief(state: frozenset[Atom], probabilities: dict[Atom, float]) -> Non
 @st.composite
 def asked_events(draw: st.DrawFn) -> Asked:
     triples = draw(st.lists(st.tuples(
-        QUESTIONS, ANSWERS | BOUNDED, st.sampled_from([None, True, False])), max_size=4))
+        QUESTIONS, ANSWERS, st.sampled_from([None, True, False])), max_size=4))
     questions, answers, expected = zip(*triples, strict=True) if triples else ((), (), ())
     return answered(draw(SEEN), questions, answers, expected, draw(st.sampled_from(AskPurpose)),
                     draw(st.none() | ACTIONS), draw(SECONDS), draw(TEXTS), draw(TEXTS),

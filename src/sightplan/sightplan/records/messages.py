@@ -189,7 +189,7 @@ _MESSAGES = {Atom: 'Atom', Action: 'SymbolicAction', Answer: 'Answer', Usage: 'U
 _OTHER_NAMES = {'plan': 'actions'}
 _APART: Mapping[type, tuple[str, ...]] = {
     Asked: ('observation', 'queries', 'replies', 'expected'), Proposed: ('observation',),
-    Answer: ('model', 'bounded')}
+    Answer: ('model',)}
 """Fields, by dataclass, that are converted separately or that no message has."""
 
 
@@ -337,28 +337,6 @@ def probability_to_msg(value: float | None) -> float:
 def probability_from_msg(value: float) -> float | None:
     """Convert a number to a probability or price; NaN to None."""
     return None if math.isnan(value) else float(value)
-
-
-def with_sign(answer: Answer) -> Answer:
-    """An answer as messages have it: they have no field ``bounded``, so the bound is negative."""
-    if not answer.bounded or answer.p_yes is None or answer.p_no is None:
-        return answer
-    if answer.p_yes >= answer.p_no:
-        return dataclasses.replace(answer, p_no=-answer.p_no, bounded=False)
-    return dataclasses.replace(answer, p_yes=-answer.p_yes, bounded=False)
-
-
-def with_bound(answer: Answer) -> Answer:
-    """The answer whose form in messages is ``answer``; see ``with_sign``.
-
-    A bound of 0 is -0. Negative numbers that are no bound, because both are negative or it is the
-    larger one, stay as they are: ``YesNo.fault_of`` names them.
-    """
-    yes, no = answer.p_yes, answer.p_no
-    if yes is None or no is None or (math.copysign(1.0, yes) == math.copysign(1.0, no)
-                                     or yes + no < 0.0):
-        return answer
-    return dataclasses.replace(answer, p_yes=abs(yes), p_no=abs(no), bounded=True)
 
 
 _FROM_FIELD: Mapping[Any, Callable[[Any], Any]] = {
@@ -589,7 +567,7 @@ def _asked_from_msg(message: Any, seen: Observation) -> Asked:
         answers = message.answers
         return answered(seen, [Question(from_msg(Atom, one.atom), one.question)
                                for one in answers],
-                        [with_bound(from_msg(Answer, one)) for one in answers],
+                        [from_msg(Answer, one) for one in answers],
                         [_member(EXPECTATIONS, one.expected, 'expected') for one in answers],
                         words=named_prompt(message.prompt), **_values(Asked, message))
     try:
@@ -865,7 +843,7 @@ class Messages:
         if event.yes_no:
             return {**fields, 'answers': [
                 self._own('Answer', atom=self.to_msg(question.atom), question=text(question.text),
-                          expected=EXPECTATIONS[expected], **self._put(with_sign(answer)))
+                          expected=EXPECTATIONS[expected], **self._put(answer))
                 for question, answer, expected in zip(event.questions, event.answers,
                                                       event.expected, strict=True)]}
         return {**fields,
