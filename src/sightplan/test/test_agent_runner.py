@@ -19,7 +19,6 @@ from doubles import TWO_BLOCKS, EventList, MemoryWorld, SearchPlanner
 from sightplan import cli
 from sightplan.commands import run as run_cli
 from sightplan.commands.flags import settings_of
-from sightplan.commands.frame import stop_flag
 from sightplan.domains import Domain, load_domain
 from sightplan.model import (
     BackendError,
@@ -617,14 +616,6 @@ def test_ctrl_c_is_exit_code_1_with_readable_results_and_resumes(command, monkey
     monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: MemoryWorld())
     assert command('--json') == 0
     assert json.loads(capsys.readouterr().out)['episodes'] == 3
-
-
-def test_the_second_ctrl_c_interrupts_at_once():
-    with stop_flag() as stop:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert stop()
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_without_out_a_new_directory_below_runs_is_made(command, monkeypatch, tmp_path, problems):

@@ -186,6 +186,14 @@ def test_the_first_signal_is_a_flag_and_the_second_interrupts(number, capsys):
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == before
 
 
+def test_before_anyone_asks_the_first_signal_interrupts(capsys):
+    with frame.stop_flag('stopping') as stop:
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert not stop()
+    assert capsys.readouterr().err == ''
+
+
 def test_outside_of_the_main_thread_signals_stay_with_the_caller():
     seen = []
 

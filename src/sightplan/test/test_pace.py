@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from sightplan.console.progress import EpisodeBar, Pace, duration
+from sightplan.console import progress
+from sightplan.console.progress import EpisodeBar, Pace, duration, with_progress
 
 
 @pytest.mark.parametrize(('seconds', 'text'), [
@@ -22,6 +23,19 @@ def test_the_rest_takes_as_long_as_what_was_done():
     assert pace.time_left(0, 5) == 'unknown'
     assert pace.time_left(3, 5) == '0:00:50'
     assert pace.time_left(3, -1) == '0:00:00'
+
+
+def test_what_takes_long_to_make_says_every_ten_seconds_how_far_it_is(monkeypatch, capsys):
+    now = 0.0
+    monkeypatch.setattr(progress.time, 'monotonic', lambda: now)
+    monkeypatch.setattr(Pace.__init__, '__defaults__', (lambda: now,))
+    made = []
+    for one in with_progress('abcd', 'scenes drawn', 12, lambda one: 3):
+        made.append(one)
+        now += 6.0
+    assert made == [*'abcd']
+    assert capsys.readouterr().err == ('[6/12] scenes drawn, ETA 0:00:12\n'
+                                       '[12/12] scenes drawn, ETA 0:00:00\n')
 
 
 def test_a_stage_of_nothing_is_not_announced(capsys):

@@ -244,6 +244,20 @@ def test_samples_that_ask_for_text_are_refused_to_a_model_that_writes_none(folde
     specify(settings(folder, backend='decisions', backend_options={'wire': 'sightplan'}))
 
 
+def test_a_suite_can_say_that_it_asks_for_text_and_is_refused_before_its_samples_are_made(folder):
+    says = SUITE.replace("    splits = ('all_of_it',)\n",
+                         "    splits = ('all_of_it',)\n    asks_for_text = True\n")
+    (folder / 'mine.py').write_text(says)
+    [fault] = {text.partition('asks')[2] for text in violations(load_suite(str(
+        folder / 'mine.py')))}
+    assert fault == ' for no text, and the suite says that all do (asks_for_text)'
+    (folder / 'mine.py').write_text(says.replace("'questions.csv'", "'none.csv'"))
+    with pytest.raises(InputError, match='writes no text'):
+        run(settings(folder, backend='embedded'))
+    with pytest.raises(InputError, match=r'none\.csv'):
+        run(settings(folder, backend='scripted', backend_options={'script': 'x'}))
+
+
 def test_a_sample_in_error_is_exit_code_1_and_files_do_not_split_reasons(folder, capsys):
     for n in range(3):
         (folder / f'bad{n}.png').write_bytes(cut_off(folder))

@@ -212,24 +212,29 @@ def read_numbers(text: str | None, flag: str, names: Sequence[str]) -> Any:
 
 
 class Stop:
-    """Becomes true at the first Ctrl-C or SIGTERM; the second one interrupts at once."""
+    """Becomes true at the first Ctrl-C or SIGTERM; the second one interrupts at once.
+
+    As long as nobody has asked, while a model loads or scenes are drawn, there is no step that
+    could end, and the first one interrupts at once.
+    """
 
     def __init__(self, message: str) -> None:
         """Print ``message`` at the first signal, unless it is ''."""
-        self._message, self._set = message, False
+        self._message, self._set, self._heeded = message, False, False
 
     def __call__(self) -> bool:
         """Return whether to stop."""
+        self._heeded = True
         return self._set
 
     def wait(self, over: Callable[[], bool] = lambda: False) -> None:
         """Wait until it is time to stop, or ``over`` is true."""
-        while not (self._set or over()):
+        while not (self() or over()):
             time.sleep(0.05)  # an Event might deadlock: handlers run in this very thread
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal: the first sets the flag, the second raises KeyboardInterrupt."""
-        if self._set:
+        """Handle a signal: set the flag, or raise KeyboardInterrupt."""
+        if self._set or not self._heeded:
             raise KeyboardInterrupt
         self._set = True
         if self._message:

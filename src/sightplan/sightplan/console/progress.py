@@ -6,12 +6,14 @@ import importlib.util
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sightplan.metrics import measures
 from sightplan.model import counted
+
+T = TypeVar('T')
 
 
 class Pace:
@@ -45,6 +47,26 @@ _EVERY_S = 10.0
 
 _MOST_REASONS = 5
 """Most reasons for unscored items that are named while a run goes on."""
+
+
+def with_progress(made: Iterable[T], what: str, total: int,
+                  counts: Callable[[T], int] = lambda one: 1) -> Iterator[T]:
+    """Pass on what takes long to make; a line on standard error every 10 s says how far it is.
+
+    Args:
+        made: what is made, one after another.
+        what: is made, such as ``scenes drawn``.
+        total: of what ``counts`` counts.
+        counts: how many of ``total`` one of them is.
+    """
+    done, pace, said = 0, Pace(), time.monotonic()
+    for one in made:
+        yield one
+        done += counts(one)
+        if time.monotonic() - said >= _EVERY_S:
+            said = time.monotonic()
+            print(f'[{done}/{total}] {what}, ETA {pace.time_left(done, total - done)}',
+                  file=sys.stderr, flush=True)
 
 
 class EpisodeBar:

@@ -171,6 +171,9 @@ class SamplePlan:
         if picked(MethodChoices, method).reader == BY_MODEL:
             check_writes(settings, 'reader')
         _check(settings, suite)
+        cls = answerer_class(settings.method)
+        if suite.asks_for_text and issubclass(cls, ask.Answerer) and not cls.tells_apart:
+            self._check_writes(model)
         self.loaded = load_samples(suite, settings.split, settings.suite_options)
         self.items = [sample for part in self.loaded for sample in part.items]
         self.skipped = list(dict.fromkeys(
@@ -204,10 +207,19 @@ class SamplePlan:
             return
         if any(asks_yes_no(sample) and in_words(sample) for sample in self.items):
             check_backend(name, YesNo, model)
-        writes = answers_kind(name, Generate, model, self.settings.backend_options)
-        if not writes and issubclass(cls, ask.Answerer) and any(
-                _asks_for_text(sample) for sample in self.items
+        if issubclass(cls, ask.Answerer) and any(
+                asks_for_text(sample) for sample in self.items
                 if not (cls.tells_apart and has_instruction(sample))):
+            self._check_writes(model)
+
+    def _check_writes(self, model: Model | None) -> None:
+        """Check that the run's model writes text.
+
+        Raises:
+            InputError: it does not; names those that do.
+        """
+        name = self.settings.backend
+        if not answers_kind(name, Generate, model, self.settings.backend_options):
             raise InputError(
                 f'backend {name!r} writes no text, and samples of suite {self.suite.name} ask for '
                 'it; choose a backend that writes: '
@@ -345,7 +357,7 @@ NO_DOMAIN = 'no domain'
 """Key of questions in words in the identity, in place of a domain's name."""
 
 
-def _asks_for_text(sample: Sample) -> bool:
+def asks_for_text(sample: Sample) -> bool:
     """Whether a sample can be answered by a model that writes text alone."""
     return not (asks_yes_no(sample) or sample.target is not None or sample.questions
                 or sample.choices)

@@ -78,6 +78,8 @@ class Suite(Protocol):
         seed: seed of the main results.
         sample_kinds: details of samples that tell their kinds, such as ``predicate``: a run with
             fewer samples than there are takes some of each kind.
+        asks_for_text: whether all its samples ask for text, so that a model that writes none is
+            refused before they are drawn.
         protocols: its rule sets besides ``ours``, such as ``paper``: what each sets in a run.
         published: the numbers of its paper.
         effort: measured numbers of questions of its episodes, for estimates.
@@ -91,6 +93,7 @@ class Suite(Protocol):
     failure_probability: float = 0.0
     seed: int = 0
     sample_kinds: tuple[str, ...] = ()
+    asks_for_text: bool = False
     protocols: Mapping[str, tuple[ProtocolEntry, ...]] = _NO_PROTOCOLS
     published: PublishedNumbers = PublishedNumbers()
     effort: EffortNumbers = EffortNumbers()

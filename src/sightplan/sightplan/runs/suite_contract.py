@@ -19,7 +19,7 @@ from sightplan.metrics.measures import FRACTION, MEAN, STATISTIC, aggregates
 from sightplan.model import InputError, excerpt
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.runs import protocols
-from sightplan.runs.samples import load_samples, score_reply, truth_reply
+from sightplan.runs.samples import asks_for_text, load_samples, score_reply, truth_reply
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_parts import Samples, Unread
 from sightplan.runs.suite_rules import ALL_SAMPLES, SAMPLES
@@ -114,6 +114,8 @@ def _of_samples(suite: Suite, part: Samples) -> Iterator[str]:
             yield f'{where} has no cluster; give it the name of its picture, or its own id'
         if not sample.parts:
             yield f'{where} shows nothing: it has no parts'
+        if suite.asks_for_text and not asks_for_text(sample):
+            yield f'{where} asks for no text, and the suite says that all do (asks_for_text)'
         if not _is_json([part.truth(sample.id), sample.details]):
             yield f'{where} has a truth or details that are no plain JSON data'
         if sample.question is not None and sample.parts[-1:] != (sample.question.text,):

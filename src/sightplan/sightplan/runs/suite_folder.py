@@ -54,6 +54,7 @@ class FolderSuite(Suite):
         self.splits, self.domains = content.splits, content.domains
         self.failure_probability, self.seed = content.failure_probability, content.seed
         self.sample_kinds = content.sample_kinds
+        self.asks_for_text = content.asks_for_text
         self.protocols = content.protocols
         self.published = PublishedNumbers(folder.path / 'published.json')
         self.effort = EffortNumbers(folder.path / 'effort.json', self.published)

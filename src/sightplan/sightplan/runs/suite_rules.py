@@ -197,6 +197,7 @@ class SuiteFile(Record):
         seed: seed of the main results.
         sample_kinds: details of samples that tell their kinds, such as ``predicate``; a run with
             fewer samples than there are takes some of each kind.
+        asks_for_text: see ``Suite``.
         protocols: by name, what a protocol sets besides the rules above; of entries that set the
             same, the last one counts.
     """
@@ -209,6 +210,7 @@ class SuiteFile(Record):
     failure_probability: Annotated[float, pydantic.Field(ge=0, le=1)] = 0.0
     seed: int = 0
     sample_kinds: tuple[str, ...] = ()
+    asks_for_text: bool = False
     protocols: dict[str, tuple[ProtocolEntry, ...]] = pydantic.Field({})
 
     @pydantic.model_validator(mode='after')

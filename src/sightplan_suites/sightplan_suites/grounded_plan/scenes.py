@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.console.progress import with_progress
 from sightplan.model import InputError, plugins
 from sightplan.model.grounded_plan import GroundedPlanScene, GroundedPlanSource, GroundedPlanTask
 from sightplan.model.region import Mask
@@ -111,8 +112,12 @@ def draw_scenes(source: str, horizon: str, count: int, seed: int, *, held_out: b
                 yield drawn
 
     shared = {implicit: count, explicit: count // 2}
-    yield from scenes(implicit, shared)
-    yield from scenes(explicit, {explicit: count - count // 2 + shared[explicit]})
+    def all_scenes() -> Iterator[DrawnScene]:
+        yield from scenes(implicit, shared)
+        yield from scenes(explicit, {explicit: count - count // 2 + shared[explicit]})
+
+    yield from with_progress(all_scenes(), f'{horizon} tasks drawn', 2 * count,
+                             lambda scene: len(scene.items))
 
 
 def _drawn(scene: GroundedPlanScene, horizon: str, label: str, missing: dict[str, int],

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from sightplan.console.progress import with_progress
 from sightplan.model import InputError, plugins
 from sightplan.model.region import Point
 from sightplan.model.scene import PointingScene, SceneSource, TraceTask
@@ -53,7 +54,7 @@ def draw_scenes(source: str, count: int, seed: int, *, traces: bool,
         InputError: there is no such maker.
     """
     maker = make_source(source)
-    for number in range(count):
+    for number in with_progress(range(count), 'scenes drawn', count):
         scene = maker.scene(seed * MOST_SCENES + number, held_out=True)
         kept = []
         for task in scene.traces if traces else ():

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.console.progress import with_progress
 from sightplan.domains import Domain, load_domain
 from sightplan.model import (
     Atom,
@@ -191,7 +192,7 @@ def draw(domain_name: str, split: str, count: int, seed: int,
     """
     domain = load_domain(domain_name)
     with Studio(domain, split, seed) as studio:
-        for number in range(count):
+        for number in with_progress(range(count), f'pictures of {domain.name} drawn', count):
             scene = studio.scene(number)
             yield scene.image, _rows(domain, split, number, scene)
 
