@@ -105,7 +105,7 @@ class Broken(Mute):
 
     @answers(YesNo)
     def answer(self, request, deadline: Deadline):
-        raise IndexError
+        raise SystemExit
 
 
 @pytest.fixture(autouse=True)
@@ -381,7 +381,7 @@ def test_those_that_can_are_named_for_a_backend_that_cannot(picture, capsys):
     (('locate', 'the mug'),
      "model finger-1 raised KeyError: 'heatmap' (broken_of_a_test.py, line N) when it was asked"),
     (('ask', '--question', 'Is it red?'),
-     'model finger-1 raised IndexError (broken_of_a_test.py, line N) when it was asked a query '),
+     'model finger-1 raised SystemExit (broken_of_a_test.py, line N) when it was asked a query '),
     (('locate', 'the mug', '--backend-option', 'eyes=0'),
      "backend 'broken': broken_of_a_test.Broken raised ZeroDivisionError: no eyes")])
 def test_an_exception_of_the_model_is_an_error_that_names_both(picture, capsys, caplog, arguments,

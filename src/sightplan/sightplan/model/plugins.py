@@ -84,7 +84,7 @@ class Folder:
             sys.modules.setdefault(self.package, package)
         try:
             return importlib.import_module(f'{self.package}.{name}')
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InputError(f'{file}: cannot be imported: {type(error).__name__}: {error} '
                              f'(correct it)') from error
 
@@ -231,7 +231,7 @@ class Registry(Generic[T]):
             return cls(*arguments)
         except SightplanError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             failure = InfrastructureError(
                 f'{self._kind} {name!r}: {cls.__module__}.{cls.__qualname__} raised '
                 f'{type(error).__name__}: {error}')
@@ -337,7 +337,7 @@ def load_object(kind: str, name: str, group: str) -> Any:
         raise unknown(kind, name, entry_points(group))
     try:
         return point.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise InputError(f'{kind} {name!r} of {_origin(point)} cannot be used: '
                          f'{type(error).__name__}: {error}; reinstall or correct that package'
                          ) from error

@@ -626,7 +626,7 @@ def ask_all(model: Model, queries: Sequence[Query[R]], deadline: Deadline = NO_D
         replies = model.ask(queries, deadline)
     except SightplanError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # sys.exit() of a model is not the run's end
         failure = BackendError(f'model {model.name} raised {_words(error)}{_place(error)} when '
                                f'it was asked a query of kind {queries[0].kind!r}')
         failure.defect = True
@@ -652,12 +652,12 @@ def _fault(model: Model, query: Query[Any], reply: object) -> str:
     return fault and f'{part_name(model, type(query))} replied to {query.summary()!r}: {fault}'
 
 
-def _words(error: Exception) -> str:
+def _words(error: Exception | SystemExit) -> str:
     """Class of an exception, and its message if it has one."""
     return ': '.join(filter(None, (type(error).__name__, str(error))))
 
 
-def _place(error: Exception) -> str:
+def _place(error: Exception | SystemExit) -> str:
     """File and line of a package of somebody else where an exception arose; '' if in none."""
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     theirs = next((frame.f_code.co_filename for frame, _ in frames
