@@ -19,6 +19,7 @@ import base64
 import dataclasses
 import functools
 import logging
+import math
 import re
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -899,7 +900,7 @@ def _reply(message: _Message, unknown: bool, limit: int) -> Answer:
 
     Where neither yes nor no is among the likely first words ("The answer is no."), it has no
     probabilities. Where only one is, that of the other is bounded: by all that it may have, and by
-    that of the one that is listed.
+    that of the one that is listed, below which it is set, so that ``Answer.bound`` knows it.
 
     Args:
         message: the reply.
@@ -913,9 +914,9 @@ def _reply(message: _Message, unknown: bool, limit: int) -> Answer:
     p_yes, p_no, *rest = likely.probabilities(words, _answer_word)
     absent = likely.absent(words[:2], _answer_word)
     if 'yes' in absent:
-        p_yes = min(p_yes, p_no)
+        p_yes = min(p_yes, math.nextafter(p_no, 0.0))
     elif absent:
-        p_no = min(p_yes, p_no)
+        p_no = min(math.nextafter(p_yes, 0.0), p_no)
     return Answer(message.text, p_yes, p_no, rest[0] if rest else None, bool(absent), cut_at)
 
 

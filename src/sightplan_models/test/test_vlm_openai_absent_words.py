@@ -138,6 +138,7 @@ def test_what_is_not_listed_is_marked_as_a_bound(
     with FakeServer(lambda body, number: chat(first, logprobs=[(first, likely)])) as server:
         [reply] = ask_all(make(server, ask_again='off'), questions(unknown='Unknown' in likely))
     assert reply.bounded is bounded
+    assert reply.bound == ('' if not bounded else '≥' if 'Yes' in likely else '≤')
     assert (reply.p_yes, reply.p_no) == (pytest.approx(p_yes), pytest.approx(p_no))
 
 
