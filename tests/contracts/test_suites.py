@@ -597,7 +597,7 @@ def _worthless(suite: Suite, text: str, sample: Any, truth: Any) -> None:
     with pytest.raises(Unread) as unread:
         suite.read(text, sample)
     assert str(unread.value)
-    found = score_reply(suite, sample, truth, SampleReply(text, 0.5, 0.5))
+    found = score_reply(suite, sample, truth, SampleReply.of_answer(Answer(text, 0.5, 0.5)))
     assert found['answer'] is None and found['unread'] and found['cause']
     assert found['measures'][suite.primary(SAMPLES).name] == 0.0
     assert not any(found['measures'].get(measure.name) for measure in suite.measures(SAMPLES)
@@ -740,7 +740,7 @@ def _scored(suite: Suite, sample: Any, truth: Any, text: str | None = None) -> d
     """A line of one reply; without one of the true reply."""
     reply = truth_reply(suite, sample, truth) if text is None else SampleReply(text)
     if text in ('Yes', 'No'):
-        reply = SampleReply(text, float(text == 'Yes'), float(text == 'No'))
+        reply = SampleReply.of_answer(Answer(text, float(text == 'Yes'), float(text == 'No')))
     return {'id': sample.id, 'kind': 'sample', 'cluster': sample.cluster, 'split': sample.split,
             'domain': sample.domain, 'details': sample.details,
             **score_reply(suite, sample, truth, reply)}

@@ -15,9 +15,9 @@ from sightplan import cli
 from sightplan.agent.sample_asking import task_of
 from sightplan.commands.suite import verbs_of
 from sightplan.metrics.measures import MEAN, SHARE, Measure, aggregate
-from sightplan.model import Atom, InputError, Question
+from sightplan.model import Atom, InputError, Question, Verdict
 from sightplan.model.query import Deadline, ModelByKind, answers
-from sightplan.model.sample import SampleReply
+from sightplan.model.sample import Picture, SampleReply
 from sightplan.queries import Answer, Generate, TextReply, YesNo
 from sightplan.records import RunStore
 from sightplan.runs import (
@@ -33,7 +33,7 @@ from sightplan.runs import (
     specify,
 )
 from sightplan.runs.handing import Handed
-from sightplan.runs.samples import SamplePlan, load_samples
+from sightplan.runs.samples import SamplePlan, load_samples, read_reply
 from sightplan.runs.suite_contract import violations
 from sightplan.vlm.wrapping import Prompted
 from sightplan_report.results import gather
@@ -677,3 +677,15 @@ def test_a_method_reads_a_reply_as_it_will_be_scored(folder):
     read = task_of(sample).read
     assert read(SampleReply('<think>No. Or is it?</think>Yes')) == (True, '')
     assert read(SampleReply(unread='was cut off')) == (None, 'was cut off')
+
+
+@pytest.mark.parametrize(('answer', 'found'), [
+    (Answer(verdict=Verdict.YES, p_yes=0.4, p_no=0.3), (True, '')),
+    (Answer(verdict=Verdict.NO), (False, '')),
+    (Answer('No', verdict=Verdict.YES), (False, '')),  # a suite may read texts by its own rules
+    (Answer(verdict=Verdict.UNKNOWN), (None, 'cannot tell')),
+    (Answer.cannot_tell('the cup is hidden'), (None, 'cannot tell: the cup is hidden')),
+    (Answer(), (None, 'empty reply'))])
+def test_an_answer_without_text_counts_and_a_reason_is_kept(answer, found):
+    sample = Sample.yes_no('a', 'it', Picture('a.png', lambda: None), 'Is it red?')
+    assert read_reply(Small(), sample, SampleReply.of_answer(answer)) == found

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sightplan.model import Atom, InputError, Question
+from sightplan.model import Answer, Atom, InputError, Question
 from sightplan.model.sample import Sample, SampleReply
 from sightplan.runs import (
     RunSettings,
@@ -70,12 +70,13 @@ def sample(number: int = 0, truth: bool = True, reply: str = 'Yes', p_yes: float
     picture, atom = f'blocksworld/simple/{number // 2}', f'on b{number},c1'
     question = Sample(f'{picture}/{atom}', 'simple', picture, (),
                       Question(Atom.parse(atom), 'Is it?'), 'blocksworld')
-    answered = SampleReply(reply, p_yes, None if p_yes is None else 1 - p_yes)
+    said = Answer(reply, p_yes, None if p_yes is None else 1 - p_yes)
     return {'id': question.id, 'suite': 'predicates', 'kind': 'sample', 'cluster': picture,
             'domain': 'blocksworld', 'split': 'simple', 'method': 'ask', 'model': 'eyes@1',
-            'seed': number, **score_reply(suite, question, truth, answered), 'error': None,
-            'usage': None, 'seconds': .5, 'reply': reply, 'p_yes': answered.p_yes,
-            'p_no': answered.p_no, 'truth': truth,
+            'seed': number, **score_reply(
+                suite, question, truth, SampleReply.of_answer(said)), 'error': None,
+            'usage': None, 'seconds': .5, 'reply': reply, 'p_yes': said.p_yes,
+            'p_no': said.p_no, 'truth': truth,
             'details': {'atom': atom, 'predicate': 'on'}, **fields}
 
 

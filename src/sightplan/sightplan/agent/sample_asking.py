@@ -293,9 +293,7 @@ def _ask_questions(context: Context, samples: Sequence[Sample], name: str) -> li
         raise
     except SightplanError as error:  # what was answered before it is paid for
         answers, missing = error.partial or [None] * len(samples), failed(error)
-    return [missing if answer is None else SampleReply(
-        answer.text, p_yes=answer.p_yes, p_no=answer.p_no, bounded=answer.bounded)
-        for answer in answers]
+    return [missing if answer is None else SampleReply.of_answer(answer) for answer in answers]
 
 
 def _ask_parts(context: Context, sample: Sample, name: str) -> SampleReply:

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.model.answer import yes_probability
+from sightplan.model.answer import Answer
 from sightplan.model.grounded_plan import GroundedStep
 from sightplan.model.perception import Question
 from sightplan.model.picture_files import read_image
@@ -213,9 +213,8 @@ class SampleReply:
         data: what a model or a planner gave as data, so that nothing has to be read: answers to
             the sample's ``questions``, replies to its ``choices``, or the steps of a grounded
             plan; a suite's ``compose`` makes the answer of it. None: read the text.
-        p_yes: probability of "yes", as in ``Answer``; None where the backend offers none.
-        p_no: probability of "no", likewise; the two need not sum to 1.
-        bounded: whether the smaller of the two is a bound, as in ``Answer``.
+        answer: the answer to the sample's yes/no question, with its probabilities; None where the
+            sample is none or was not answered.
         regions: places in the picture, where a place was asked for; None: read them from the text.
         probability: that the first of them is right; None where the backend has none.
         unread: why the places cannot be used; '' if they can.
@@ -227,20 +226,23 @@ class SampleReply:
 
     text: str = ''
     data: SampleData | None = field(default=None, kw_only=True)
-    p_yes: float | None = None
-    p_no: float | None = None
+    answer: Answer | None = field(default=None, kw_only=True)
     regions: tuple[Region, ...] | None = None
     probability: float | None = None
     unread: str = ''
     unknown: tuple[str, ...] = ()
     error: str = ''
     stopped: bool = False
-    bounded: bool = False
+
+    @classmethod
+    def of_answer(cls, answer: Answer) -> Self:
+        """Return the reply that is a model's answer to a yes/no question."""
+        return cls(answer.text, answer=answer)
 
     @property
     def yes_probability(self) -> float | None:
-        """P(yes) among yes and no, as ``Answer.yes_probability``."""
-        return yes_probability(self.p_yes, self.p_no)
+        """``Answer.yes_probability`` of the answer, if there is one."""
+        return None if self.answer is None else self.answer.yes_probability
 
 
 GUESS = SampleReply()

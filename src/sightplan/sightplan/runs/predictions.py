@@ -24,7 +24,7 @@ import pydantic
 from sightplan.domains import Domain, InstantiatedModel
 from sightplan.metrics.measures import aggregates, scored
 from sightplan.metrics.scorer import Details
-from sightplan.model import Action, FeedbackStatus, InputError, Problem, State
+from sightplan.model import Action, Answer, FeedbackStatus, InputError, Problem, State
 from sightplan.model.json_text import load_json
 from sightplan.model.reading import Record, validated
 from sightplan.model.sample import Sample, SampleReply
@@ -169,7 +169,8 @@ def _score_samples(suite: Suite, data: Path | None, predictions: Path,
     lines = []
     for name, prediction in found.items():
         sample, part = parts[name]
-        reply = SampleReply(prediction.answer or '', prediction.p_yes, prediction.p_no)
+        reply = SampleReply.of_answer(Answer(prediction.answer or '', prediction.p_yes,
+                                             prediction.p_no))
         lines.append({'id': name, 'kind': 'sample', 'cluster': sample.cluster,
                       'domain': sample.domain,
                       'split': sample.split, 'details': sample.details,
@@ -366,9 +367,10 @@ def line_again(suite: Suite, sample: Sample, truth: Any, line: Mapping[str, Any]
     """
     if line.get('error'):
         return {**line, 'measures': dict.fromkeys(line['measures']), 'unread': ''}
-    reply = SampleReply(line.get('reply') or '', line.get('p_yes'), line.get('p_no'),
-                        unread=line.get('unread') or '', probability=line.get('p_right'),
-                        bounded=line.get('bounded', False))
+    said = Answer(line.get('reply') or '', line.get('p_yes'), line.get('p_no'),
+                  bounded=line.get('bounded', False))
+    reply = SampleReply(said.text, answer=said, unread=line.get('unread') or '',
+                        probability=line.get('p_right'))
     found = suite.score(dataclasses.replace(sample, details=line['details']), line['answer'],
                         truth, reply)
     cause = UNKNOWN_WORDS if line.get('unknown') and not line['answer'] else found.cause

@@ -20,6 +20,7 @@ from sightplan.agent.methods import ask
 from sightplan.agent.sample_asking import in_words
 from sightplan.domains import load_domain
 from sightplan.model import (
+    Answer,
     Atom,
     BackendError,
     CancelledError,
@@ -182,7 +183,7 @@ class SampleRunner:
 
     def _line(self, sample: Sample, reply: SampleReply, spent: Usage | None, seconds: float,
               ) -> Line:
-        truth = self.plan.truth(sample)
+        truth, said = self.plan.truth(sample), reply.answer or Answer()
         found, error = self._scored(sample, truth, reply)
         return {
             'id': sample.id, 'suite': self._suite.name, 'kind': 'sample',
@@ -192,8 +193,8 @@ class SampleRunner:
             'method': self._settings.method, 'model': self._model_of(sample),
             'seed': self._settings.seed, **found, 'error': error or None,
             'usage': None if spent is None else dataclasses.asdict(spent), 'seconds': seconds,
-            'reply': reply.text, 'p_yes': reply.p_yes, 'p_no': reply.p_no,
-            **({'bounded': True} if reply.bounded else {}),
+            'reply': reply.text, 'p_yes': said.p_yes, 'p_no': said.p_no,
+            **({'bounded': True} if said.bounded else {}),
             'p_right': reply.probability, 'truth': truth, 'details': sample.details}
 
     def _scored(self, sample: Sample, truth: Any, reply: SampleReply) -> tuple[Line, str]:

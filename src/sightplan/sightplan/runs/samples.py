@@ -29,6 +29,7 @@ from sightplan.model import (
     MaskSource,
     SightplanError,
     TruthSource,
+    Verdict,
     identity_values,
     prompt_id,
 )
@@ -72,20 +73,24 @@ def read_reply(suite: Suite, sample: Sample, reply: SampleReply) -> tuple[Any, s
     Returns:
         the answer as plain JSON data, None if it cannot be read; and why not, '' if it can. The
         answer is the list of regions where the backend read regions, what ``Suite.compose`` makes
-        of the reply's data where it has some, else what ``Suite.read`` gives for its text.
+        of the reply's data where it has some (a yes/no answer without text is data, too), else
+        what ``Suite.read`` gives for its text.
     """
     if reply.unread:
         return None, reply.unread
     if reply.regions is not None:
         return [region.to_json() for region in reply.regions], ''
-    text = after_thoughts(reply.text)
-    if reply.data is None and reply.text.strip() and not text.strip():
+    text, said, data = after_thoughts(reply.text), reply.answer, reply.data
+    if said is not None and said.verdict is not Verdict.UNPARSED and not reply.text:
+        data = (said,)
+    if data is None and reply.text.strip() and not text.strip():
         return None, 'the reply ends within its thoughts'
     try:
-        return (suite.read(text, sample) if reply.data is None
-                else suite.compose(sample, reply.data)), ''
+        return (suite.read(text, sample) if data is None
+                else suite.compose(sample, data)), ''
     except Unread as unread:
-        return None, str(unread) or 'no valid answer'
+        why = '' if said is None or said.verdict is not Verdict.UNKNOWN else said.reason
+        return None, f'cannot tell: {why}' if why else str(unread) or 'no valid answer'
 
 
 def score_reply(suite: Suite, sample: Sample, truth: Any, reply: SampleReply) -> dict[str, Any]:
@@ -122,7 +127,7 @@ def truth_reply(suite: Suite, sample: Sample, truth: Any) -> SampleReply:
     text = suite.write(truth, sample)
     if sample.question is None:
         return SampleReply(text)
-    return SampleReply(text, float(bool(truth)), float(not truth))
+    return SampleReply.of_answer(Answer(text, float(bool(truth)), float(not truth)))
 
 
 def random_reply(suite: Suite, sample: Sample, seed: int) -> SampleReply:

@@ -43,6 +43,7 @@ from sightplan.runs.suite_parts import (
     Unread,
     Verbs,
     read_yes_no,
+    says_yes,
     shown_pictures,
 )
 from sightplan.runs.suite_rules import (
@@ -260,14 +261,18 @@ class Suite(Protocol):
     def compose(self, sample: Sample, data: SampleData) -> Any:
         """The answer that follows from a reply that is data, as plain JSON data like ``read``'s.
 
+        Here it is True or False for a yes/no question.
+
         Args:
             sample: that was asked.
             data: answers to its ``questions``, replies to its ``choices``, or the steps of a
-                plan, as its samples have them.
+                plan, as its samples have them; of a yes/no question the one answer.
 
         Raises:
             Unread: there is no answer in it; the message says why.
         """
+        if sample.question is not None:
+            return says_yes(data)
         raise InputError(f'suite {self.name} takes no replies as data; add a function '
                          f'compose(sample, data) to {self.folder}')
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from sightplan.domains import load_domain
 from sightplan.metrics.measures import FRACTION, MEAN, STATISTIC, aggregates
-from sightplan.model import InputError, excerpt
+from sightplan.model import Answer, InputError, excerpt
 from sightplan.model.sample import Picture, Sample, SampleReply
 from sightplan.runs import protocols
 from sightplan.runs.samples import asks_for_text, load_samples, score_reply, truth_reply
@@ -214,7 +214,7 @@ def _of_no_answer(suite: Suite, sample: Sample, truth: Any, text: str) -> Iterat
     except Exception as error:
         yield f'{said} makes read() fail: {type(error).__name__}: {error} (raise Unread)'
         return
-    line, wrong = _scored(suite, sample, truth, SampleReply(text, 0.5, 0.5))
+    line, wrong = _scored(suite, sample, truth, SampleReply.of_answer(Answer(text, 0.5, 0.5)))
     yield from wrong
     if line['unread'] and line['cause'] is None:
         yield f'{said} is unread, but score() names no cause of failure for the answer None'

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sightplan.grounding import parse_yes_no
-from sightplan.model import InputError, MaskSource, State, TruthSource, Verdict
+from sightplan.model import Answer, InputError, MaskSource, State, TruthSource, Verdict
 from sightplan.model.reading import Record
 from sightplan.model.region import GivenWords, Region
-from sightplan.model.sample import SHOWN_HASH, Picture, Sample
+from sightplan.model.sample import SHOWN_HASH, Picture, Sample, SampleData
 from sightplan.queries.choose import PreferenceSource
 
 _GAP_PX = 8
@@ -33,11 +32,25 @@ def read_yes_no(text: str) -> bool:
     Raises:
         Unread: the reply is neither clearly yes nor clearly no.
     """
-    verdict = parse_yes_no(text)
-    if verdict.says is None:
-        raise Unread('cannot tell' if verdict is Verdict.UNKNOWN
-                     else 'neither yes nor no' if text.strip() else 'empty reply')
-    return verdict.says
+    return says_yes([Answer(text)])
+
+
+def says_yes(data: SampleData) -> bool:
+    """Return the answer of a model to a yes/no question: True for yes.
+
+    Args:
+        data: the one answer.
+
+    Raises:
+        Unread: it says neither.
+    """
+    [said] = data
+    if not isinstance(said, Answer):
+        raise Unread(f'a {type(said).__name__} is no answer to a yes/no question')
+    if said.verdict.says is None:
+        raise Unread('cannot tell' if said.verdict is Verdict.UNKNOWN
+                     else 'neither yes nor no' if said.text.strip() else 'empty reply')
+    return said.verdict.says
 
 
 @dataclass(frozen=True, slots=True)

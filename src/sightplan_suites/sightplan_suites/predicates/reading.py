@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sightplan.model.sample import Sample
-from sightplan.runs.suite_parts import read_yes_no
+from sightplan.model.sample import Sample, SampleData
+from sightplan.runs.suite_parts import read_yes_no, says_yes
 
 
 def read(text: str, item: Sample) -> str:
@@ -13,3 +13,8 @@ def read(text: str, item: Sample) -> str:
         Unread: the reply is not clearly one of both.
     """
     return 'yes' if read_yes_no(text) else 'no'
+
+
+def compose(item: Sample, data: SampleData) -> str:
+    """The same of an answer without text."""
+    return 'yes' if says_yes(data) else 'no'
