@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import pickle
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from sightplan.model import InputError, excerpt
-from sightplan.model.array_files import load_array, load_arrays
+from sightplan.model.array_files import array_from_text, array_to_text, load_array, load_arrays
 from sightplan.model.depth_files import read_depth
 from sightplan.model.json_text import load_json
 from sightplan.model.picture_files import MOST_PIXELS, picture_size, read_image
@@ -162,6 +163,8 @@ def test_arrays_that_are_damaged_or_claim_too_much_are_refused(tmp_path: Path, c
         load_array(plain)
     with pytest.raises(ValueError, match=r'.'):
         load_arrays(packed)
+    with pytest.raises(ValueError, match=r'.'):
+        array_from_text(base64.b64encode(content).decode())
     with pytest.raises(InputError, match=r'a\.npy'):
         read_depth(plain)
 
@@ -170,6 +173,8 @@ def test_arrays_that_are_whole_are_read(tmp_path: Path) -> None:
     np.save(tmp_path / 'a.npy', np.arange(6).reshape(2, 3))
     np.savez_compressed(tmp_path / 'a.npz', a=np.arange(3), b=np.float32(2.5))
     np.testing.assert_array_equal(load_array(tmp_path / 'a.npy'), [[0, 1, 2], [3, 4, 5]])
+    np.testing.assert_array_equal(array_from_text(array_to_text(np.eye(3)[:, ::2])),
+                                  [[1, 0], [0, 0], [0, 1]])
     found = load_arrays(tmp_path / 'a.npz')
     assert found['a'].tolist() == [0, 1, 2] and float(found['b']) == 2.5
 

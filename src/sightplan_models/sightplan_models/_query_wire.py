@@ -2,14 +2,11 @@
 
 A query is written as recordings have it, with pictures and depth by their ids, and the arrays
 themselves stand once beside all queries, as base64 of NumPy's file format. What no model is shown
-stays behind: the world's facts, unlabelled pictures, subjects of choices.
+stays behind (``Query.without_hidden``). Arrays of replies stand within them.
 """
 
 from __future__ import annotations
 
-import base64
-import dataclasses
-import io
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,9 +16,9 @@ from numpy.typing import NDArray
 
 from sightplan import queries as _kinds  # noqa: F401 (their queries are read)
 from sightplan.model import InputError, Observation
+from sightplan.model.array_files import array_from_text, array_to_text
 from sightplan.model.dataclass_json import decode, encode
 from sightplan.model.query import Query
-from sightplan.queries import Choose, YesNo
 
 
 def to_wire(queries: Sequence[Query[Any]]) -> dict[str, Any]:
@@ -32,13 +29,11 @@ def to_wire(queries: Sequence[Query[Any]]) -> dict[str, Any]:
         written = encode(array)
         [name] = written.values()
         if name not in arrays:
-            buffer = io.BytesIO()
-            np.save(buffer, np.ascontiguousarray(array), allow_pickle=False)
-            arrays[name] = base64.b64encode(buffer.getvalue()).decode()
+            arrays[name] = array_to_text(array)
         return written
 
-    return {'queries': [_bare(query).to_json(hooks={np.ndarray: keep}) for query in queries],
-            'arrays': arrays}
+    return {'queries': [query.without_hidden().to_json(hooks={np.ndarray: keep})
+                        for query in queries], 'arrays': arrays}
 
 
 def from_wire(body: Mapping[str, Any]) -> list[Query[Any]]:
@@ -58,9 +53,8 @@ def from_wire(body: Mapping[str, Any]) -> list[Query[Any]]:
     def array(name: str) -> NDArray[Any]:
         if name not in arrays:
             try:
-                data = base64.b64decode(held[name], validate=True)
-                arrays[name] = np.load(io.BytesIO(data), allow_pickle=False)
-            except (KeyError, ValueError, TypeError, EOFError, MemoryError) as error:
+                arrays[name] = array_from_text(held[name])
+            except (KeyError, ValueError) as error:
                 raise InputError(f'arrays: {name} is missing or no array ({error}); send each '
                                  'array as base64 of an .npy file') from error
         return arrays[name]
@@ -73,13 +67,3 @@ def from_wire(body: Mapping[str, Any]) -> list[Query[Any]]:
 
     return [Query.from_json(one, array, hooks={Observation: observation}) for one in written]
 
-
-def _bare(query: Query[Any]) -> Query[Any]:
-    """The query without what no model is shown."""
-    if isinstance(query, YesNo):
-        seen = query.observation
-        return dataclasses.replace(query, observation=Observation(
-            seen.image, depth_m=seen.depth_m, text=seen.text))
-    if isinstance(query, Choose):
-        return dataclasses.replace(query, subjects=())
-    return query

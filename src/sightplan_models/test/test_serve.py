@@ -12,10 +12,13 @@ import struct
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sightplan import cli
 from sightplan.model import (
@@ -29,7 +32,16 @@ from sightplan.model import (
     RefusedError,
     Usage,
 )
-from sightplan.model.query import Deadline, ModelByKind, answers, ask_all, ask_one
+from sightplan.model.query import (
+    NOT_SHOWN,
+    Deadline,
+    ModelByKind,
+    Query,
+    Reply,
+    answers,
+    ask_all,
+    ask_one,
+)
 from sightplan.queries import (
     Answer,
     ChoiceReply,
@@ -40,6 +52,7 @@ from sightplan.queries import (
     yes_no_queries,
 )
 from sightplan.vlm.api import make_backend
+from sightplan.vlm.recording import Recorded
 
 pytest.importorskip('openai')
 pytest.importorskip('fastapi')
@@ -435,6 +448,50 @@ def test_between_passes_nobody_waits_any_more() -> None:
         assert post(url, ASKED)[0] == 200
         assert sum(model.batches) <= 2
         assert len(ask_all(client(url), asked)) == 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outline(Reply):
+    mask: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Outlined(Query[Outline]):
+    """A kind of query of another package, whose replies are masks."""
+
+    image: NDArray[np.uint8]
+    what: str
+    truth: str = field(default='', metadata=NOT_SHOWN)
+    kind: ClassVar[str] = 'outline'
+    reply_type: ClassVar[type[Reply]] = Outline
+
+
+class Outliner(Stub):
+    @answers(Outlined)
+    def outline(self, query: Outlined, deadline: Deadline) -> Outline:
+        assert not query.truth, 'no model is shown it'
+        return Outline(query.image[:, :, 0] > 100)
+
+
+def test_masks_come_back_from_a_server_and_from_a_recording(tmp_path: Path) -> None:
+    asked, file = [Outlined(PICTURE, 'cup', truth='on a,b')], tmp_path / 'replies.jsonl'
+    with (serving(Outliner()) as url,
+          contextlib.closing(Recorded(client(url, 'sightplan'), file)) as model):
+        [served] = ask_all(model, asked)
+    replaying = make_backend('replay', {'path': str(file)})
+    for reply in (served, *ask_all(replaying, asked)):
+        assert np.array_equal(reply.mask, PICTURE[:, :, 0] > 100)
+
+
+def test_a_field_that_cannot_stay_behind_is_named() -> None:
+    @dataclass(frozen=True, eq=False)
+    class Careless(Query[Outline]):
+        image: NDArray[np.uint8]
+        truth: str = field(metadata=NOT_SHOWN)
+        kind: ClassVar[str] = 'careless'
+        reply_type: ClassVar[type[Reply]] = Outline
+    with pytest.raises(InputError, match='no model is shown its field truth; give it a default'):
+        to_wire([Careless(PICTURE, 'on a,b')])
 
 
 def test_only_who_has_the_token_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ JSON of its dataclass (``sightplan.model.dataclass_json``), in which
 * an observation is its number in the request's ``observations``,
 * a picture is ``{"image": its id}``, and one of these observations has it; by hand it may be the
   number of that observation as text, ``{"image": "0"}``,
-* another array, such as depth, is ``{"array": the .npy file in base64}``,
+* another array, such as depth, is ``{"npy": the .npy file in base64}``,
 * an atom is its text, such as ``"on r,g"``.
 
 A kind that is asked so often that JSON would be slow has a service of its own, in ``TYPED``.
@@ -16,11 +16,8 @@ conversions here, too.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import dataclasses
 import functools
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,7 +74,7 @@ class _Writer:
 
     def _array(self, array: NDArray[Any]) -> dict[str, str]:
         if not codec.is_picture(array):
-            return {codec.ARRAY: _npy(array)}
+            return codec.written_out(array)
         name = codec.picture_id(array)
         if all(other.image_id != name for other in self.observations):
             self.observations.append(self._observation_of(array))
@@ -116,8 +113,9 @@ def read_queries(written: Sequence[str], observations: Sequence[Observation],
              **pictures}
 
     def array(name: str) -> NDArray[Any]:
-        found = shown.get(name)
-        return _from_npy(name) if found is None else cast(Rgb, found.image)
+        if name not in shown:
+            raise InputError(f'picture {name[:60]} is in no observation of the request')
+        return cast(Rgb, shown[name].image)
 
     hooks: Mapping[Any, codec.Hook] = {Atom: Atom.parse, Observation: numbers.__getitem__}
     queries = [Query.from_json(_object(one), array, hooks=hooks) for one in written]
@@ -136,9 +134,8 @@ def _with_depth(query: Query[Any], pictures: Mapping[str, Observation],
 
 def write_replies(replies: Sequence[Reply | None]) -> list[str]:
     """Replies as JSON; an empty text for a query that was not answered."""
-    hooks: Mapping[Any, codec.Hook] = {
-        Atom: str, np.ndarray: lambda array: {codec.ARRAY: _npy(array)}}
-    return ['' if reply is None else json.dumps(reply.to_json(hooks=hooks)) for reply in replies]
+    return ['' if reply is None else json.dumps(reply.to_json(hooks={Atom: str}))
+            for reply in replies]
 
 
 def read_replies(written: Sequence[str], queries: Sequence[Query[Any]]) -> list[Reply]:
@@ -162,7 +159,7 @@ def partial_replies(written: Sequence[str], queries: Sequence[Query[Any]]) -> li
     if len(written) != len(queries):
         raise InputError(f'{len(queries)} queries have {len(written)} replies')
     hooks: Mapping[Any, codec.Hook] = {Atom: Atom.parse}
-    return [codec.decode(query.reply_type, _object(one), _from_npy, hooks=hooks) if one else None
+    return [query.reply_type.from_json(_object(one), hooks=hooks) if one else None
             for query, one in zip(queries, written, strict=True)]
 
 
@@ -173,27 +170,6 @@ def _object(written: str) -> Mapping[str, Any]:
         raise InputError(f'{written[:60]!r} is not JSON: {error}') from error
     if not isinstance(found, dict):
         raise InputError(f'{written[:60]!r} is not a JSON object')
-    return found
-
-
-def _npy(array: NDArray[Any]) -> str:
-    file = io.BytesIO()
-    np.save(file, array, allow_pickle=False)
-    return base64.b64encode(file.getvalue()).decode()
-
-
-def _from_npy(written: str) -> NDArray[Any]:
-    """An array that is written out; a picture that is only named is missing.
-
-    Raises:
-        InputError: it is missing, or cannot be read.
-    """
-    try:
-        found: NDArray[Any] = np.load(io.BytesIO(base64.b64decode(written, validate=True)),
-                                      allow_pickle=False)
-    except (ValueError, EOFError, binascii.Error) as error:
-        raise InputError(f'picture {written[:60]} is in no observation of the request, and is '
-                         'no array') from error
     return found
 
 

@@ -1,7 +1,12 @@
-"""Read numpy files from untrusted sources: bounded in size, with two kinds of errors only."""
+"""Read numpy files from untrusted sources: bounded in size, with two kinds of errors only.
+
+And the same as text, in which arrays travel within JSON.
+"""
 
 from __future__ import annotations
 
+import base64
+import io
 import tokenize
 import zipfile
 import zlib
@@ -31,6 +36,25 @@ def load_array(path: Path) -> NDArray[Any]:
     try:
         with path.open('rb') as file:
             return _array(file)
+    except _DAMAGED as error:
+        raise ValueError(f'it is no array that can be read ({str(error)[:200]})') from error
+
+
+def array_to_text(array: NDArray[Any]) -> str:
+    """Return an array as base64 of a ``.npy`` file."""
+    file = io.BytesIO()
+    np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+    return base64.b64encode(file.getvalue()).decode()
+
+
+def array_from_text(text: str) -> NDArray[Any]:
+    """Return the array that ``array_to_text`` gave as text.
+
+    Raises:
+        ValueError: see ``load_array``.
+    """
+    try:
+        return _array(io.BytesIO(base64.b64decode(text, validate=True)))
     except _DAMAGED as error:
         raise ValueError(f'it is no array that can be read ({str(error)[:200]})') from error
 

@@ -1,7 +1,8 @@
 """Dataclasses as plain JSON data, and back; pictures and other arrays by their ids.
 
 One codec for queries, replies and events: texts, numbers, truth values, enumerations, tuples,
-mappings, other dataclasses, and arrays.
+mappings, other dataclasses, and arrays. Where an array has to come with the data, the hook
+``written_out`` writes it whole; such arrays are read wherever they stand.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 import numpy as np
 from numpy.typing import NDArray
 
+from sightplan.model.array_files import array_from_text, array_to_text
 from sightplan.model.errors import InputError, SightplanError
 from sightplan.model.perception import Observation
 from sightplan.model.type_words import type_in_words
@@ -27,8 +29,8 @@ Hook = Callable[[Any], Any]
 """Function that encodes or decodes the values of one class."""
 NO_HOOKS: Mapping[Any, Hook] = {}
 
-PICTURE, ARRAY = 'image', 'array'
-"""JSON keys for the id of a picture, and for the id of another array."""
+PICTURE, ARRAY, WRITTEN_OUT = 'image', 'array', 'npy'
+"""JSON keys for the id of a picture, for the id of another array, and for an array itself."""
 
 
 def is_picture(array: NDArray[Any]) -> bool:
@@ -64,6 +66,11 @@ def array_id(array: NDArray[Any]) -> str:
     digest = hashlib.sha256(f'{array.shape} {array.dtype}'.encode())
     digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()[:16]
+
+
+def written_out(array: NDArray[Any]) -> dict[str, str]:
+    """Return an array whole, as JSON data; a hook of ``encode``."""
+    return {WRITTEN_OUT: array_to_text(array)}
 
 
 def encode(value: Any, *, brief: bool = False, hooks: Mapping[Any, Hook] = NO_HOOKS) -> Any:
@@ -206,6 +213,11 @@ class _Decoder:
             [(key, name)] = data.items()
             if key in (PICTURE, ARRAY) and isinstance(name, str):
                 return self._picture(name)
+            if key == WRITTEN_OUT and isinstance(name, str):
+                try:
+                    return array_from_text(name)
+                except ValueError as error:
+                    raise InputError(f'{where}: {error}') from error
         raise _wrong(where, f'the id of a picture, {{"{PICTURE}": ...}}', data)
 
     def _list(self, data: Any, where: str) -> list[Any]:

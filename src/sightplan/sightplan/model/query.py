@@ -90,10 +90,13 @@ class Reply:
     def to_json(self, *, hooks: Hooks = dataclass_json.NO_HOOKS) -> dict[str, Any]:
         """Return the reply as plain JSON data, without fields that have their defaults.
 
+        Arrays, such as masks, are written whole.
+
         Args:
             hooks: what writes the values of some classes, by class.
         """
-        data: dict[str, Any] = dataclass_json.encode(self, brief=True, hooks=hooks)
+        data: dict[str, Any] = dataclass_json.encode(self, brief=True, hooks={
+            np.ndarray: dataclass_json.written_out, **hooks})
         return data
 
     @classmethod
@@ -247,6 +250,22 @@ class Query(Generic[R]):
                              f'{", ".join(sorted(known_kinds()))}); import the module that '
                              'defines it')
         return dataclass_json.decode(known_kinds()[name], rest, picture, hooks=hooks)
+
+    def without_hidden(self) -> Query[R]:
+        """Return the query as it may leave for a model of another process.
+
+        The default: fields that no model is shown (``NOT_SHOWN``) have their defaults.
+
+        Raises:
+            InputError: such a field has no default.
+        """
+        hidden = [one for one in dataclasses.fields(cast(Any, self))
+                  if not one.metadata.get('shown', True)]
+        if bare := [one.name for one in hidden if one.default is dataclasses.MISSING]:
+            raise InputError(f'a query of kind {self.kind!r} cannot be sent to a model of another '
+                             f'process: no model is shown its field {bare[0]}; give it a default')
+        return dataclasses.replace(cast(Any, self), **{one.name: one.default for one in hidden}
+                                   ) if hidden else self
 
     def as_chat(self, style: Any) -> Chat[R]:
         """Return the query rephrased for a model that can only chat.

@@ -8,12 +8,13 @@ evidence: a preference for a place or for a name is in both with opposite signs,
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from sightplan.model.errors import BackendError, InputError
 from sightplan.model.odds import log_odds, probability
@@ -98,6 +99,10 @@ class Choose(Query[ChoiceReply]):
 
     kind: ClassVar[str] = 'choice'
     reply_type: ClassVar[type[Reply]] = ChoiceReply
+
+    def without_hidden(self) -> Self:
+        """Return the query without its subjects."""
+        return dataclasses.replace(self, subjects=())
 
     def __post_init__(self) -> None:
         """Check the options.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from sightplan.model.query import NOT_SHOWN, Part, Query, Reply
 
@@ -52,6 +52,10 @@ class Generate(Query[TextReply]):
 
     kind: ClassVar[str] = 'text'
     reply_type: ClassVar[type[Reply]] = TextReply
+
+    def without_hidden(self) -> Self:
+        """Return the query itself: schema and number of the draw are for the model's server."""
+        return self
 
     def summary(self) -> str:
         """Return the last text of the prompt."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sightplan.model.answer import YES_NO, Answer
 from sightplan.model.episode import Asked
@@ -47,6 +48,12 @@ class YesNo(Query[Answer]):
     def shared(self) -> dict[str, Any]:
         """Return the words of the prompt."""
         return _words(self.prompt)
+
+    def without_hidden(self) -> Self:
+        """Return the query about picture, depth and text of the observation alone."""
+        seen = self.observation
+        return dataclasses.replace(self, observation=Observation(
+            seen.image, depth_m=seen.depth_m, text=seen.text))
 
     @property
     def pictures(self) -> tuple[Rgb, ...]:
