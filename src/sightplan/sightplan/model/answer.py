@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from sightplan.model.perception import Verdict
 from sightplan.model.query import Reply
@@ -13,6 +14,8 @@ from sightplan.model.yes_no_text import parse_yes_no
 
 YES_NO = 'yes_no'
 """Kind of the queries that are yes/no questions, ``queries.YesNo``."""
+_BESIDE_TEXT = ('p_unknown', 'bounded', 'cut_at', 'verdict', 'reason')
+"""Fields of an answer that a line has where the text does not tell them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,27 @@ class Answer(Reply):
     def cannot_tell(cls, reason: str) -> Self:
         """Return the answer that it cannot be told, with the reason."""
         return cls('Unknown', verdict=Verdict.UNKNOWN, reason=reason)
+
+    def to_line(self) -> dict[str, Any]:
+        """Return the answer as fields of a sample's line in a run's results.
+
+        ``p_yes`` and ``p_no`` always; of all else but the text what that does not tell.
+        """
+        own, told = self.to_json(), type(self)(self.text).to_json()
+        return {'p_yes': self.p_yes, 'p_no': self.p_no, **{
+            name: own[name] for name in _BESIDE_TEXT
+            if name in own and own[name] != told.get(name)}}
+
+    @classmethod
+    def of_line(cls, line: Mapping[str, Any]) -> Self:
+        """Return the answer that a sample's line has: its text is ``reply``; see ``to_line``.
+
+        Raises:
+            InputError: a field is something else.
+        """
+        return cls.from_json({'text': line.get('reply') or '', **{
+            name: line[name] for name in ('p_yes', 'p_no', *_BESIDE_TEXT)
+            if line.get(name) is not None}})
 
     def opposite(self) -> Self:
         """Return the answer to the opposite question: yes for no, and no for yes."""

@@ -367,8 +367,7 @@ def line_again(suite: Suite, sample: Sample, truth: Any, line: Mapping[str, Any]
     """
     if line.get('error'):
         return {**line, 'measures': dict.fromkeys(line['measures']), 'unread': ''}
-    said = Answer(line.get('reply') or '', line.get('p_yes'), line.get('p_no'),
-                  bounded=line.get('bounded', False))
+    said = Answer.of_line(line)
     reply = SampleReply(said.text, answer=said, unread=line.get('unread') or '',
                         probability=line.get('p_right'))
     found = suite.score(dataclasses.replace(sample, details=line['details']), line['answer'],

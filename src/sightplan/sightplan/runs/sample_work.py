@@ -193,9 +193,8 @@ class SampleRunner:
             'method': self._settings.method, 'model': self._model_of(sample),
             'seed': self._settings.seed, **found, 'error': error or None,
             'usage': None if spent is None else dataclasses.asdict(spent), 'seconds': seconds,
-            'reply': reply.text, 'p_yes': said.p_yes, 'p_no': said.p_no,
-            **({'bounded': True} if said.bounded else {}),
-            'p_right': reply.probability, 'truth': truth, 'details': sample.details}
+            'reply': reply.text, **said.to_line(), 'p_right': reply.probability, 'truth': truth,
+            'details': sample.details}
 
     def _scored(self, sample: Sample, truth: Any, reply: SampleReply) -> tuple[Line, str]:
         """Return the line of ``score_reply``, and why the sample is not scored, '' if it is.

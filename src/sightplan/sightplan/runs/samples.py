@@ -394,10 +394,9 @@ def sample_answers(folder: Path) -> list[LoggedAnswer]:
             continue
         domain = line['domain']
         answers.append(LoggedAnswer(
-            Atom.parse(text), Answer(line['reply'], line['p_yes'], line['p_no'],
-                                     bounded=line.get('bounded', False)),
-            line['truth'], line['cluster'], line['cluster'], line['cluster'], domain,
-            line['model'], identity['questions_sha256'][domain],
+            Atom.parse(text), Answer.of_line(line), line['truth'], line['cluster'],
+            line['cluster'], line['cluster'], domain, line['model'],
+            identity['questions_sha256'][domain],
             '' if prompt is None else prompt_id(prompt['name'], prompt['sha256'][domain])))
     if not answers:
         raise InputError(f'{folder}: there is not one answer to a yes/no question about an atom '
