@@ -146,6 +146,15 @@ class House:
                     and getattr(node.value.value, 'id', '') == 'dict'
                     and getattr(node.targets[0], 'id', '') == name)]
 
+    def holders(self) -> list[str]:
+        """Classes with a field ``p_yes``, or one that is an ``Answer``."""
+        return [f'{one.name}: {node.name}' for one in self.files for node in one.nodes
+                if isinstance(node, ast.ClassDef) and any(
+                    isinstance(part, ast.AnnAssign) and (
+                        getattr(part.target, 'id', '') == 'p_yes'
+                        or ast.unparse(part.annotation) in ('Answer', 'Answer | None'))
+                    for part in node.body)]
+
     def works(self) -> list[str]:
         """Classes that make the items of runs."""
         return [f'{one.name} {node.name}' for one in self.plain for node in one.nodes
@@ -310,6 +319,9 @@ def main() -> None:
          'classes `...Work` with `make` in `runs/`'), [*methods, *contexts, *works]),
         ('forms of the answer to a yes/no question', len(found := house.forms()),
          'classes and types with the names that such forms have had (list in the script)', found),
+        ('classes that hold one', len(found := house.holders()),
+         'classes with a field `p_yes`, or one of class `Answer`; records of files are among them',
+         found),
         ('settings that no page names', f'{len(unnamed)} of {len(house.settings())}',
          'fields made by `param(...)` whose name stands in no code of docs/**/*.md or README*.md',
          unnamed),
