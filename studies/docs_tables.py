@@ -1,6 +1,6 @@
-"""Makes the tables of two pages: ``python studies/docs_tables.py``.
+"""Makes the tables of three pages: ``python studies/docs_tables.py``.
 
-``docs/models.md`` from ``docs/models.yaml``; ``docs/performance.md`` from
+``docs/models.md`` from ``docs/models.yaml``; ``performance.md`` in ``docs/`` and ``studies/`` from
 ``studies/data/performance/*.json``, each of which ``sightplan bench grounding --out`` wrote.
 """
 
@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-from study_document import DATA, DOCS, rewrite
+from study_document import DATA, DOCS, STUDIES, rewrite
 from study_results import table
 
 CARDS_GB = (24, 48, 80, 141)
@@ -102,15 +103,11 @@ def results() -> dict[str, dict[str, Any]]:
 
 
 def performance_blocks() -> dict[str, str]:
-    """The generated parts of performance.md."""
-    found = results()
+    """The generated parts of studies/performance.md."""
     runs, times = [], []
-    for name, run in found.items():
-        device = run['device']
-        where = device['name'] if device['kind'] == 'cuda' else (
-            f'{device["name"]}, {run["threads"]} of {device["cpus"]} shared cores')
+    for name, run in results().items():
         runs.append([
-            name, where, f'`{run["config"]}`, {run["parameters"] / 1e9:.2f}', run['dtype'],
+            name, _where(run), f'`{run["config"]}`, {run["parameters"] / 1e9:.2f}', run['dtype'],
             run['wording'], f'{run["tokens"]["image"]} of {run["tokens"]["prefix"]}',
             f'{run["rates"]["flops_per_s"] / 1e12:.3g} / {run["rates"]["bytes_per_s"] / 1e9:.0f}',
             f'{run["versions"]["torch"]} / {run["versions"]["transformers"]}',
@@ -123,6 +120,26 @@ def performance_blocks() -> dict[str, str]:
         'times': table(['run', 'questions', 'their tokens', 'plain, ms', 'ours, ms', 'floor, ms',
                         'plain / ours', 'ours / floor', 'memory plain / ours, MiB', 'largest ΔP'],
                        times, right=10)}
+
+
+def speed_blocks() -> dict[str, str]:
+    """The generated part of docs/performance.md: both ways, where both were measured."""
+    speeds = [[
+        _where(run), f'{run["parameters"] / 1e9:.2f}', run['dtype'],
+        f'{row["questions"]}' + ('' if run['wording'] == 'random' else f', {run["wording"]}'),
+        f'{row["plain"]["ms"] / 1000:.3g} s', f'{row["shared"]["ms"] / 1000:.2g} s',
+        f'**{row["plain_over_shared"]:.1f}**']
+        for run in results().values() for row in run['results'] if 'plain_over_shared' in row]
+    return {'speeds': table(['on', 'parameters, 10⁹', 'type', 'questions', 'one prompt each',
+                             'picture encoded once', 'times faster'], speeds, right=8)}
+
+
+def _where(run: Mapping[str, Any]) -> str:
+    """The device of a run."""
+    device = run['device']
+    if device['kind'] == 'cuda':
+        return str(device['name'])
+    return f'{device["name"]}, {run["threads"]} of {device["cpus"]} shared cores'
 
 
 def _line(name: str, run: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
@@ -142,9 +159,11 @@ def _line(name: str, run: Mapping[str, Any], row: Mapping[str, Any]) -> list[str
         '-' if 'agreement' not in row else f'{row["agreement"]["max_difference"]:.1e}']
 
 
-def pages() -> dict[str, dict[str, str]]:
+def pages() -> dict[Path, dict[str, str]]:
     """Generated parts of each page."""
-    return {'models.md': model_blocks(tested()), 'performance.md': performance_blocks()}
+    return {DOCS / 'models.md': model_blocks(tested()),
+            DOCS / 'performance.md': speed_blocks(),
+            STUDIES / 'performance.md': performance_blocks()}
 
 
 def tested() -> frozenset[str]:
@@ -157,5 +176,5 @@ def tested() -> frozenset[str]:
 
 
 if __name__ == '__main__':
-    for name, parts in pages().items():
-        rewrite(DOCS / name, parts)
+    for page, parts in pages().items():
+        rewrite(page, parts)

@@ -1,4 +1,4 @@
-"""docs/models.md and docs/performance.md: complete, up to date, and every command is one."""
+"""Pages on models and performance: complete, up to date, and every command is one."""
 
 import re
 import shlex
@@ -10,14 +10,14 @@ from docs_tables import backend, command, entries, fits, results, weights_gib
 from sightplan import cli
 from sightplan.commands import run as run_cli
 from sightplan.commands.flags import settings_of
-from study_document import DOCS, fill, names_of
+from study_document import DOCS, STUDIES, fill, names_of
 
 ENTRIES = {entry['name']: entry for entry in entries()}
-PAGES = ('models.md', 'performance.md')
-BLOCKS = {page: re.findall(r'```(?:text|bash)\n(.*?)```', (DOCS / page).read_text(), re.DOTALL)
+PAGES = (DOCS / 'models.md', DOCS / 'performance.md', STUDIES / 'performance.md')
+BLOCKS = {page: re.findall(r'```(?:text|bash)\n(.*?)```', page.read_text(), re.DOTALL)
           for page in PAGES}
-COMMANDS = [pytest.param(line, id=f'{page}:{number}') for page, blocks in BLOCKS.items()
-            for number, line in enumerate(
+COMMANDS = [pytest.param(line, id=f'{page.relative_to(DOCS.parent)}:{number}')
+            for page, blocks in BLOCKS.items() for number, line in enumerate(
                 line for block in blocks for line in block.splitlines()
                 if re.match(r'(\S*/)?sightplan ', line))]
 
@@ -28,11 +28,11 @@ def test_the_papers_models_are_all_there():
     assert len({entry['paper'] for entry in ENTRIES.values()}) == 24
 
 
-@pytest.mark.parametrize('page', PAGES)
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(DOCS.parent)))
 def test_the_tables_are_up_to_date(page):
-    text, parts = (DOCS / page).read_text(), docs_tables.pages()[page]
+    text, parts = page.read_text(), docs_tables.pages()[page]
     assert names_of(text) == list(parts)
-    assert fill(text, parts, page) == text, 'run "python studies/docs_tables.py"'
+    assert fill(text, parts, page.name) == text, 'run "python studies/docs_tables.py"'
 
 
 @pytest.mark.parametrize('name', results())
@@ -50,7 +50,7 @@ def test_what_is_said_to_be_tried_is(name):
 
 
 def test_there_are_commands():
-    assert sum(param.id.startswith('models.md') for param in COMMANDS) >= 24
+    assert sum(param.id.startswith('docs/models.md') for param in COMMANDS) >= 24
     assert any('bench grounding --device cuda' in param.values[0] for param in COMMANDS)
 
 

@@ -426,7 +426,7 @@ def _check_room(shape: Shape, dtype: str, device: str) -> None:
 
 
 def run(options: Options) -> dict[str, Any]:
-    """Measure; the result is described in ``docs/performance.md``.
+    """Measure; the result is described in ``studies/performance.md``.
 
     Raises:
         InputError: bad options, no such device, or the weights do not fit.
