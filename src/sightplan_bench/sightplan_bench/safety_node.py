@@ -97,7 +97,7 @@ class Bench(Node):
         self._belief_pub = self.create_publisher(msg.Belief, names.AGENT_BELIEF, qos.EVENTS)
         service = names.setup_service(there)
         self._set_up = ServiceCaller(self, LoadProblem, service, service.rpartition('/')[0])
-        self._truth = RosTruth(self, CALL_S, lambda: False, names.truth_service(WORLD, there))
+        self._truth = RosTruth(self, lambda: False, names.truth_service(WORLD, there), CALL_S)
         self._load = ServiceCaller(self, LoadProblem, names.load_problem(WORLD), WORLD)
         self._reset = ServiceCaller(self, ResetWorld, names.reset(WORLD), WORLD)
         self._view = ServiceCaller(self, GetView, names.get_view(WORLD), WORLD)

@@ -101,8 +101,6 @@ class AgentSettings:
                                      low=0.1, high=3600.0)
     plan_timeout_s: float = param(60.0, 'Limit of one search for a plan [s]', low=0.1,
                                   high=3600.0)
-    truth_timeout_s: float = param(10.0, 'Limit of a request for ground truth or privileged '
-                                   'facts, where it may have them [s]', low=0.1, high=600.0)
     episode_timeout_s: float = param(0.0, 'Limit of a whole episode [s]; 0: none', low=0.0,
                                      high=86400.0)
 
@@ -185,11 +183,10 @@ class AgentNode(Node):
                     'stands, or name a method for a world that was built')
             check_truth(self._settings.world, goal.method, goal.stop_at_goal, goal.privileged)
             if (needs_truth(goal.method) or goal.stop_at_goal) and self._truth is None:
-                self._truth = RosTruth(self, self._settings.truth_timeout_s, self._cancelled)
+                self._truth = RosTruth(self, self._cancelled)
             level = messages.privileged_from_msg(goal.privileged)
             if level is not Privileged.NONE and self._privileged is None:
-                self._privileged = RosPrivileged(self, self._settings.truth_timeout_s,
-                                                 self._cancelled)
+                self._privileged = RosPrivileged(self, self._cancelled)
             ended = await self._worker.call(lambda: self._episode(handle))
         except Exception as error:
             if isinstance(error, CancelledError) and handle.is_cancel_requested:

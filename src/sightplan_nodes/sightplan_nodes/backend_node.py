@@ -157,8 +157,6 @@ class BackendSettings:
     from_camera: bool = param(True, "Take pictures from the camera's topics; else requests carry "
                                     'them, which is less where a slow network lies between')
     timeout_s: float = param(60.0, 'Limit of a request that sets none [s]', low=0.1, high=3600.0)
-    truth_timeout_s: float = param(10.0, 'Limit of a request for ground truth, by oracles [s]',
-                                   low=0.1, high=600.0)
 
 
 class BackendNode(LifecycleNode):
@@ -387,8 +385,7 @@ class BackendNode(LifecycleNode):
             raise InputError(f'backend {backend!r} takes ground truth, which '
                              f'{self._truth_settings.world} does not have: choose another')
         if self._truth is None:
-            self._truth = RosTruth(self, self.settings.truth_timeout_s, lambda: self._stopping,
-                                   self._truth_settings.service)
+            self._truth = RosTruth(self, lambda: self._stopping, self._truth_settings.service)
         return self._truth
 
     def _options(self) -> dict[str, Any]:

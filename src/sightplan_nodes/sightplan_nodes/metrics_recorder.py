@@ -83,20 +83,23 @@ class MetricsRecorderSettings:
                                       'last ones, or all', choices=bag_policy.KEEP)
     bags_kept: int = param(bag_policy.KEPT, 'With bags last: how many are kept', low=1)
     compression: str = param('zstd', 'Compression of the bags', choices=COMPRESSIONS)
-    ring_size: int = param(60, 'Images kept in memory until it is known whether one was looked '
-                               'at', low=1, high=10_000)
     image_timeout_s: float = param(2.0, 'How long to wait for an image that was looked at [s]',
                                    low=0.0, high=60.0)
     settle_s: float = param(5.0, "How long to wait for a missing message of the agent's after "
                                  'the end of its episode [s]', low=0.1, high=600.0)
-    truth_timeout_s: float = param(10.0, 'Limit of a request for ground truth [s]', low=0.1,
-                                   high=600.0)
+
+
+_MOST_KEPT = 60
+"""Messages of each stream."""
 
 
 class Ring:
-    """The newest serialized messages of a stream, by stamp."""
+    """The newest serialized messages of a stream, by stamp.
 
-    def __init__(self, size: int) -> None:
+    Images stay in it until it is known whether one was looked at.
+    """
+
+    def __init__(self, size: int = _MOST_KEPT) -> None:
         self._size = size
         self._arrived = threading.Condition()
         self._messages: OrderedDict[int, tuple[bytes, int]] = OrderedDict()
@@ -328,11 +331,10 @@ class MetricsRecorder(Node):
         self._closing = False
         where = declare_settings(self, TruthSettings)
         service, self._world = where.service, where.world
-        self._truth = RosTruth(self, self._settings.truth_timeout_s, self._check_closing,
-                               service) if service else None
-        self._images = {topic: Ring(self._settings.ring_size)
+        self._truth = RosTruth(self, self._check_closing, service) if service else None
+        self._images = {topic: Ring()
                         for topic in (names.CAMERA_IMAGE, names.CAMERA_LABELLED)}
-        self._infos = Ring(self._settings.ring_size)
+        self._infos = Ring()
         self._results = self.create_publisher(msg.EpisodeResult, '~/episode_result', qos.RESULTS)
         self._worker = Worker(self, names.METRICS_RECORDER)
         # All below is touched by the worker's thread only.

@@ -387,11 +387,15 @@ class TruthSettings:
         return names.truth_service(self.world, self.hardware, self.truth)
 
 
+_TRUTH_TIMEOUT_S = 10.0
+"""Limit of a request for ground truth or privileged facts [s]."""
+
+
 class RosTruth(_Client):
     """The port TruthSource over a simulator: for the oracle, noisy_oracle and metrics only."""
 
-    def __init__(self, node: Node, timeout_s: float, cancelled: Callable[[], bool] = never,
-                 service: str = names.GET_STATE) -> None:
+    def __init__(self, node: Node, cancelled: Callable[[], bool] = never,
+                 service: str = names.GET_STATE, timeout_s: float = _TRUTH_TIMEOUT_S) -> None:
         super().__init__(node, GetState, service, cancelled, repeatable=True)
         self._timeout_s = timeout_s
         self._episode_id = ''
@@ -427,15 +431,13 @@ class RosTruth(_Client):
 class RosPrivileged(_Client):
     """The port PrivilegedSource over sim_bridge, which answers what the episode grants."""
 
-    def __init__(self, node: Node, timeout_s: float,
-                 cancelled: Callable[[], bool] = never) -> None:
+    def __init__(self, node: Node, cancelled: Callable[[], bool] = never) -> None:
         super().__init__(node, GetView, names.PROVIDE_FACTS, cancelled, repeatable=True)
-        self._timeout_s = timeout_s
 
     def provide(self, observation: Observation) -> Mapping[Atom, bool]:
         """Facts about objects out of view; contract in the port."""
         request = GetView.Request(stamp=MESSAGES.time_to_msg(observation.stamp_ns))
-        reply = self._call(request, self._timeout_s)
+        reply = self._call(request, _TRUTH_TIMEOUT_S)
         return messages.facts_from_msg(reply.observation.privileged_facts)
 
 

@@ -52,8 +52,6 @@ class RerunViewerSettings:
 
     world: str = param(names.SIM_BRIDGE, 'Node that is the world', choices=names.WORLDS)
     target: str = param('', f'Where episodes are shown: {TARGETS}')
-    ring_size: int = param(60, 'Images kept in memory until it is known whether one was looked '
-                               'at', low=1, high=10_000)
     image_timeout_s: float = param(2.0, 'How long to wait for an image that was looked at [s]',
                                    low=0.0, high=60.0)
 
@@ -76,7 +74,7 @@ class RerunViewer(Node):
         if not self._settings.target:
             raise InputError(f'rerun_viewer: parameter target is empty; it must be {TARGETS}')
         self._log = RerunLog(self._settings.target)
-        self._images = {topic: Ring(self._settings.ring_size)
+        self._images = {topic: Ring()
                         for topic in (names.CAMERA_IMAGE, names.CAMERA_LABELLED)}
         self._reorder_buffer = ReorderBuffer()
         self._reader = EventReader()
