@@ -1,11 +1,11 @@
-"""Regenerates the tables and the picture of ``docs/failures.md`` from run directories.
+"""Regenerates the tables and the picture of two documents about failures from run directories.
 
 Use::
 
-    python studies/failures_study.py RUNS --out docs --picture RUN EPISODE
+    python studies/failures_study.py RUNS --picture RUN EPISODE
 
-The text of the document is written by hand; tables stand between ``<!-- table NAME -->`` and
-``<!-- end -->``.
+``docs/failures.md`` has the rules and the picture, ``studies/failures.md`` what the runs show. The
+text is written by hand; tables stand between ``<!-- table NAME -->`` and ``<!-- end -->``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_document
 from sightplan_report.commands.failures import rules_table
 from sightplan_report.failures import Column, matching, read_columns, run_folders
-from study_document import DOCS, rewrite
+from study_document import DOCS, STUDIES, rewrite
 
 DOCUMENT, PICTURE = 'failures.md', Path('failures', 'example.png')
 _DONE, _USAGE = 0, 2
@@ -32,16 +32,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Regenerate; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog='python studies/failures_study.py',
-        description='Regenerate the tables and the picture of docs/failures.md.')
+        description=f'Regenerate the tables and the picture of docs/{DOCUMENT} and '
+                    f'studies/{DOCUMENT}.')
     parser.add_argument('runs', nargs='*', type=Path, metavar='RUNS',
                         help='run directories; without any, only the rules are written')
     parser.add_argument('--out', type=Path, default=DOCS, metavar='DIR',
-                        help=f'where {DOCUMENT} is (default: docs)')
+                        help=f'where the {DOCUMENT} with the rules is (default: docs)')
+    parser.add_argument('--study', type=Path, default=STUDIES, metavar='DIR',
+                        help=f'where the {DOCUMENT} with the runs is (default: studies)')
     parser.add_argument('--picture', nargs=2, metavar=('RUN', 'EPISODE'),
                         help='the failed episode whose picture is the example')
     arguments = parser.parse_args(argv)
     try:
-        regenerate(arguments.runs, arguments.out)
+        regenerate(arguments.runs, arguments.out, arguments.study)
         if arguments.picture:
             run, episode = arguments.picture
             _write_picture(Path(run), episode, arguments.out / PICTURE)
@@ -51,21 +54,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     return _DONE
 
 
-def regenerate(runs: Sequence[Path], out: Path) -> None:
-    """Write the tables into the document.
+def regenerate(runs: Sequence[Path], out: Path, study: Path) -> None:
+    """Write the tables into the documents.
 
     Args:
         runs: directories of runs.
-        out: holds the document.
+        out: holds the document with the rules.
+        study: holds the document with the runs.
 
     Raises:
-        InputError: there are no runs, or the document is missing or has no place for a table.
+        InputError: there are no runs, or a document is missing or has no place for a table.
     """
-    made = {'rules': rules_table()}
+    rewrite(out / DOCUMENT, {'rules': rules_table()})
     if runs:
         columns = read_columns(runs)
-        made |= {'runs': runs_table(run_folders(runs), columns), 'causes': causes_table(columns)}
-    rewrite(out / DOCUMENT, made)
+        rewrite(study / DOCUMENT, {'runs': runs_table(run_folders(runs), columns),
+                                   'causes': causes_table(columns)})
 
 
 def runs_table(folders: Sequence[Path], columns: Sequence[Column]) -> str:

@@ -13,20 +13,22 @@ __all__ = ['with_pictures']
 
 @pytest.fixture
 def document(tmp_path):
-    folder = tmp_path / 'docs'
-    folder.mkdir()
-    (folder / 'failures.md').write_text('by hand\n' + ''.join(
-        f'<!-- table {name} -->\nold\n<!-- end -->\n' for name in ('rules', 'runs', 'causes')))
-    return folder
+    for folder, names in (('docs', ('rules',)), ('studies', ('runs', 'causes'))):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / 'failures.md').write_text('by hand\n' + ''.join(
+            f'<!-- table {name} -->\nold\n<!-- end -->\n' for name in names))
+    return tmp_path / 'docs'
 
 
 def test_the_document_is_regenerated_from_runs(document, with_pictures, tmp_path, capsys):
     done = run(RunSettings(method='ground', backend='noisy_oracle', episodes=2, max_actions=1,
                            backend_options={'table': 'perfect'}, out=str(tmp_path / 'short')),
                world=PictureWorld())
-    assert failures_study.main([done['out'], '--out', str(document), '--picture', done['out'],
-                                'problem_16']) == 0
-    text = (document / 'failures.md').read_text()
+    study = document.parent / 'studies'
+    assert failures_study.main([done['out'], '--out', str(document), '--study', str(study),
+                                '--picture', done['out'], 'problem_16']) == 0
+    assert '\nold\n' not in (document / 'failures.md').read_text()
+    text = (study / 'failures.md').read_text()
     low, high = wilson(2, 2)
     assert text.startswith('by hand\n') and '\nold\n' not in text
     assert f'| `budget` | 2: 1.00 ({low:.2f}-{high:.2f}) |' in text
@@ -39,6 +41,7 @@ def test_the_document_is_regenerated_from_runs(document, with_pictures, tmp_path
 
 
 def test_without_runs_only_the_rules_are_written(document):
-    assert failures_study.main(['--out', str(document)]) == 0
-    text = (document / 'failures.md').read_text()
-    assert rules_table() in text and text.count('\nold\n') == 2
+    study = document.parent / 'studies'
+    assert failures_study.main(['--out', str(document), '--study', str(study)]) == 0
+    assert rules_table() in (document / 'failures.md').read_text()
+    assert (study / 'failures.md').read_text().count('\nold\n') == 2

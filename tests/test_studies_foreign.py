@@ -43,7 +43,7 @@ def test_what_was_asked_is_about_pictures_kept_for_the_test_and_no_place_is_sure
     asked = [one for row in rows for one in row['requests']]
     assert len(asked) >= 300 and sum(one['sure'] for one in asked) <= 0.05 * len(asked)
     assert not any(one['sure'] and one['answer'] == 'here' for one in asked)
-    assert foreign_study.table() in (ROOT / 'docs' / 'foreign.md').read_text()
+    assert foreign_study.table() in (ROOT / 'studies' / 'foreign.md').read_text()
 
 
 def test_listed_pictures_are_found_in_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -450,4 +450,4 @@ def test_a_failure_on_ros_is_shown_from_its_bag(bag, tmp_path, capsys):
 
 def test_the_documented_rules_are_those_of_the_code():
     text = (Path(__file__).parents[3] / 'docs' / 'failures.md').read_text()
-    assert rules_table() in text, 'run python studies/failures_study.py --out docs'
+    assert rules_table() in text, 'run python studies/failures_study.py'
