@@ -233,7 +233,7 @@ def test_evidence_of_any_kind_gives_a_possible_state(tmp_path, runs, monkeypatch
 
     class Faulty(belief_fuzz.Estimator):
         def estimate(self, evidence):
-            if all(e.verdict is Verdict.YES for e in evidence[:1]):
+            if all(e.answer.verdict is Verdict.YES for e in evidence[:1]):
                 raise ValueError('a defect')
             good = super().estimate(evidence)
             atom = next(iter(good.state))
@@ -277,8 +277,9 @@ def test_kinds_of_evidence_are_what_they_say():
         repeats = given[f'contradictory, {kind}']
         assert len({e.image for e in repeats}) == images
         for atom in atoms:
-            assert {Verdict.YES, Verdict.NO} <= {e.verdict for e in repeats if e.atom == atom}
-    assert {e.verdict for e in given['random']} == set(Verdict)
+            said = {e.answer.verdict for e in repeats if e.atom == atom}
+            assert {Verdict.YES, Verdict.NO} <= said
+    assert {e.answer.verdict for e in given['random']} == set(Verdict)
 
 
 def test_reliability_of_what_was_believed():
@@ -302,5 +303,5 @@ def test_noisy_answers_are_as_often_wrong_as_told():
     domain, rng = load_domain('blocksworld'), random.Random(1)
     problem = random_problem(domain, 12, 6, rng, 'p')
     answers = [a for _ in range(10) for a in noisy_answers(domain, problem, 0.1, rng)]
-    wrong = sum((a.verdict.value == 'yes') is not (a.atom in problem.init) for a in answers)
+    wrong = sum((a.answer.verdict.value == 'yes') is not (a.atom in problem.init) for a in answers)
     assert len(answers) == 3000 and abs(wrong / 3000 - 0.1) < 0.02

@@ -101,7 +101,7 @@ def test_a_deaf_node_is_restarted_and_the_run_goes_on(
     code = graph.wait()
     assert launcher.text.count('is loaded (') == 2, 'one restart was enough'
     lines = graph.lines()
-    assert len(lines) == len({line['id'] for line in lines}) == EPISODES
+    assert len(lines) == len({line['id'] for line in lines}) == EPISODES, graph.text
     broken = [line for line in lines if line['stop'] == 'error']
     assert len(broken) <= 1, 'at most the episode under way is an error'
     assert code == len(broken), graph.text
