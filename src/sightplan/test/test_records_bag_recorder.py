@@ -24,7 +24,7 @@ from sightplan.records import topics
 from sightplan.records.bag import BagWriter
 from sightplan.records.bag_reading import find_bags, open_bag
 from sightplan.records.bag_recorder import BagRecorder
-from sightplan.records.evidence import fresh_name
+from sightplan.records.evidence import file_name, fresh_name
 from sightplan.records.messages import image_from_msg, time_from_msg
 from sightplan.records.recorded import read_episodes
 from sightplan.replay.rescored import differences, rescore
@@ -291,3 +291,10 @@ def test_last_keeps_the_newest_ones_also_of_a_run_that_is_taken_up_again(go, tmp
     found = {entry.id: entry.read() for entry in find_episodes(tmp_path / 'run')}
     assert [episode is not None for episode, _ in found.values()] == [False] * 3 + [True] * 2
     assert 'this bag was not kept' in next(iter(found.values()))[1]
+
+
+@pytest.mark.parametrize(('name', 'file'), [
+    ('blocksworld/simple/problem_00#0', 'blocksworld_simple_problem_00_0'),
+    ('台所.png#1', '台所.png_1'), ('küche 1.jpg#1', 'küche_1.jpg_1'), ('..', 'episode')])
+def test_a_file_keeps_the_letters_of_its_episode(name, file):
+    assert file_name(name) == file

@@ -386,8 +386,11 @@ def test_a_table_is_a_suite_called_like_its_file(folder, capsys, monkeypatch):
 def test_a_folder_or_file_that_is_no_suite_names_the_table_that_may_be_meant(folder):
     with pytest.raises(InputError, match=r'or did you mean the file .*/questions\.csv\?'):
         load_suite(str(folder))
-    with pytest.raises(InputError, match=r'its name does not end in \.py or \.csv'):
+    with pytest.raises(InputError, match=r'does not end in \.py or \.csv or \.tsv'):
         load_suite(str(folder / 'one.png'))
+    (folder / 'tabs.tsv').write_text('picture\ttruth\tquestion\none.png\tyes\tIs it?\n')
+    assert load_samples(load_suite(str(folder / 'tabs.tsv')), 'questions', {})[0].items
+    assert len(read_questions(str(folder / 'questions.csv'))) == 4
     shutil.copy(folder / 'questions.csv', folder / 'OURS.CSV')
     assert load_suite(str(folder / 'OURS.CSV')).name == 'OURS'
     with pytest.raises(InputError, match='there is no such file; give the path of a table'):
@@ -440,6 +443,8 @@ def test_corrected_truths_score_the_answers_that_are_there(folder, capsys):
     ('x' * 300 + '.png,yes,A?\n', 'cannot be read (File name too long); put the picture there'),
     ('one.png,yes,A?\none.png,no,' + 'x' * 140_000, 'csv:2: is no CSV (field larger than'),
     ('x' * 140_000 + ',yes,A?\n', 'csv:1: is no CSV (field larger than'),
+    ('one.png,no,A?\none.png,yes,"Is it red?\ntwo.png,no,"Is it?"\n', 'csv:2: is no CSV'),
+    ('one.png,yes,"Is it red?\none.png,no,B?\n', 'csv:1: is no CSV (unexpected end of data); cl'),
     ('truth,question\nyes,Is it?\n', 'questions.csv:1: names no column picture; add it'),
     ('id,picture,truth,question\na,one.png,yes,A?\na,one.png,yes,B?\n',
      "questions.csv:3: id = 'a' is there twice, first at")])

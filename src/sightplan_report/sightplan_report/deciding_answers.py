@@ -89,8 +89,8 @@ def _deciding(step: StepView, number: int, test: Tester | None, most: int) -> De
         batch, row = max(((b, r) for b, r in found), key=lambda pair: (
             pair[1].surprising, bool(pair[1].matters), pair[1].moved))
         if row.moved < _LEAST_CHANGE and not row.surprising:
-            return Deciding('belief', f'no answer changed the belief in what matters by '
-                            f'{_LEAST_CHANGE:.2f} or more')
+            return Deciding('belief', f'nothing: no answer changed a belief that matters '
+                            f'by {_LEAST_CHANGE:.2f} or more')
         if row.moved < _LEAST_CHANGE:
             text = f'was not as expected, and left the belief at {fraction(row.after)}'
         elif row.surprising:

@@ -265,9 +265,9 @@ class Otherwise:
     def __str__(self) -> str:
         if not self.unanswered:
             return self.decision
-        return (f'ask {self.unanswered} more question{"s" if self.unanswered > 1 else ""} first '
-                f'(not recorded; had no answer to {"them" if self.unanswered > 1 else "it"} been '
-                f'readable: {self.decision})')
+        return (f'first ask {self.unanswered} question{"s" if self.unanswered > 1 else ""} that '
+                f'{"were" if self.unanswered > 1 else "was"} never asked; without a readable '
+                f'answer to {"them" if self.unanswered > 1 else "it"}: {self.decision}')
 
 
 @dataclass(frozen=True, slots=True)

@@ -691,7 +691,7 @@ def _without_repeats(runs: Iterable[RunResults], warnings: list[str]) -> list[Ru
         if len(lines) < len(run.lines):
             other = next(owner for owner in owners if owner is not run)
             warnings.append(
-                f'{run.folder}: {len(run.lines) - len(lines)} of its episodes stand in '
+                f'{run.folder}: {len(run.lines) - len(lines)} of its items stand in '
                 f'{other.folder} already and are counted once')
         if lines:
             kept.append(run if len(lines) == len(run.lines) else replace(run, lines=lines))

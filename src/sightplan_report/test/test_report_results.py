@@ -207,7 +207,7 @@ def test_the_same_run_in_two_folders_counts_once(tmp_path):
     results = gather(tmp_path)
     (group,) = results.groups
     assert len(group.lines) == 4 and [run.seed for run in group.runs] == [0, 0, 1]
-    assert 'copy: 2 of its episodes stand in' in results.warnings[0]
+    assert 'copy: 2 of its items stand in' in results.warnings[0]
 
 
 def test_nothing_readable_is_an_error_with_a_remedy(tmp_path):
@@ -285,7 +285,7 @@ def test_seeds_of_a_backend_are_other_runs_of_the_same_group(tmp_path):
     (group,) = results.groups
     assert (len(group.lines), group.exact_model) == (2, 'noisy_oracle(gpt-4.1/plain)')
     assert len({episode_key(run, run.lines[0]) for run in group.runs}) == 2
-    assert ['c: 1 of its episodes' in text for text in results.warnings] == [True]
+    assert ['c: 1 of its items' in text for text in results.warnings] == [True]
 
 
 @pytest.mark.parametrize('fields', [

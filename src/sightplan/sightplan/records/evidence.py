@@ -83,8 +83,8 @@ class FailureImages(EventHandler):
 
 
 def file_name(episode_id: str) -> str:
-    """An episode's id as a name of a file."""
-    return re.sub(r'[^A-Za-z0-9_.-]+', '_', episode_id).strip('_') or 'episode'
+    """An episode's id as a name of a file, which keeps letters of all alphabets."""
+    return re.sub(r'[^\w.-]+', '_', episode_id).strip('_.') or 'episode'
 
 
 def fresh_name(parent: Path, episode_id: str) -> str:

@@ -19,7 +19,7 @@ from sightplan.runs.dataset import Unusable, below, keep_new
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_parts import Samples, Scored
 
-SUFFIX = '.csv'
+SUFFIXES = ('.csv', '.tsv')
 """End of the name of a file that is a table of questions."""
 _YES_NO = {**dict.fromkeys(('yes', 'y', 'true', '1'), True),
            **dict.fromkeys(('no', 'n', 'false', '0'), False)}
@@ -55,7 +55,7 @@ class PictureQuestion:
     truth: bool
 
 
-def read_questions(path: Path) -> list[PictureQuestion]:
+def read_questions(path: Path | str) -> list[PictureQuestion]:
     """The yes/no questions of a table: a CSV file in UTF-8 with picture, truth and question.
 
     The first line may name the columns: ``picture`` (or ``image``, ``file``, ``filename``),
@@ -73,6 +73,7 @@ def read_questions(path: Path) -> list[PictureQuestion]:
         InputError: the file cannot be read, or lines cannot be used; names file, line, value and
             remedy of each, up to ten.
     """
+    path = user_path(path)
     return _Reader(path, _text_of(path)).questions()
 
 
@@ -137,11 +138,12 @@ class _Reader:
             InputError: the file is no CSV, or the names of its columns are not enough.
         """
         separator = self._separator()
-        reader = csv.reader(io.StringIO(self.text, newline=''), delimiter=separator)
-        first = True
+        reader = csv.reader(io.StringIO(self.text, newline=''), delimiter=separator, strict=True)
+        first, begun = True, 1
         try:
             for row in reader:
                 where, count = f'{self.path}:{reader.line_num}', _cells_with_text(row)
+                begun = reader.line_num + 1
                 if not count:
                     continue
                 if first and _names_columns(row):
@@ -154,8 +156,9 @@ class _Reader:
                     cells = [*cells[:last], separator.join(cells[last:])]
                 yield where, [cell.strip() for cell in cells]
         except csv.Error as error:
-            raise InputError(f'{self.path}:{reader.line_num}: is no CSV ({error}); put a text '
-                             'with quotes or line breaks in quotes') from error
+            raise InputError(f'{self.path}:{begun}: is no CSV ({error}); close each quote that is '
+                             'opened, and put a text with quotes or line breaks in quotes'
+                             ) from error
 
     def _separator(self) -> str:
         """The separator with which the first line names columns or has a truth, or has enough."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sightplan.model import InputError, check_settings, plugins, settings_fields
-from sightplan.runs.question_table import SUFFIX, question_table
+from sightplan.runs.question_table import SUFFIXES, question_table
 from sightplan.runs.suite import Suite
 from sightplan.runs.suite_folder import MARKER, read_suite
 from sightplan.runs.suite_rules import SAMPLES
@@ -26,7 +26,7 @@ from sightplan.runs.suite_rules import SAMPLES
 GROUP = 'sightplan.suites'
 _OBJECT = 'suite'
 """The name of the suite object in a Python file."""
-_FILES = ('.py', SUFFIX)
+_FILES = ('.py', *SUFFIXES)
 """Ends of the names of files that are suites."""
 T = TypeVar('T')
 
@@ -65,11 +65,12 @@ def _folder(name: str) -> plugins.Folder:
         if name and os.path.isfile(name):
             raise InputError(f'suite {name!r}: is no folder, and its name does not end in '
                              f'{" or ".join(_FILES)}, as those of files that are suites do '
-                             '(give such a file, or a folder)') from error
+                             '(give such a file, or a folder; save a spreadsheet as CSV in '
+                             'UTF-8)') from error
         meant = [file for file in (f'{name}{suffix}' for suffix in _FILES)
                  if name and os.path.isfile(file)]
         if name and os.path.isdir(name):
-            meant += map(str, sorted(Path(name).glob(f'*{SUFFIX}')))
+            meant += [str(one) for one in sorted(Path(name).iterdir()) if one.suffix in SUFFIXES]
         if meant:
             file = meant[0] if '/' in meant[0] else f'./{meant[0]}'
             raise InputError(f'{error}; or did you mean the file {file}?') from error
@@ -140,7 +141,7 @@ def _at_file(name: str) -> Suite | None:
     """
     if name.endswith('.py'):
         return _of_file(Path(name))
-    if not name.lower().endswith(SUFFIX):
+    if not name.lower().endswith(SUFFIXES):
         return None
     suite = question_table(name)
     _check_name(suite.source)
