@@ -222,7 +222,7 @@ def with_pictures(tmp_path):
 
 def test_a_failed_episode_leaves_its_picture(with_pictures):
     files = list((with_pictures / 'failures').iterdir())
-    assert [f.name for f in files] == ['a_b_0.png']
+    assert [f.name for f in files] == ['a_b_ä_0.png']
     failed, fine = RunStore(with_pictures).lines()
     assert failed['failure']['picture'] == 'failures/a_b_0.png' and fine['failure'] is None
     picture = decode_png(files[0].read_bytes())
@@ -280,7 +280,7 @@ def test_what_a_model_wrote_cannot_break_the_page(tmp_path):
 
 def test_pictures_can_be_written(with_pictures, tmp_path, capsys):
     assert main(['failures', str(with_pictures), '--pictures', str(tmp_path / 'shots')]) == 0
-    assert [p.name for p in (tmp_path / 'shots').iterdir()] == ['run.a_b_0.png']
+    assert [p.name for p in (tmp_path / 'shots').iterdir()] == ['run.a_b_ä_0.png']
     assert '1 of 1 failures have a picture' in capsys.readouterr().err
 
 
