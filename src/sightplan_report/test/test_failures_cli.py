@@ -224,7 +224,7 @@ def test_a_failed_episode_leaves_its_picture(with_pictures):
     files = list((with_pictures / 'failures').iterdir())
     assert [f.name for f in files] == ['a_b_ä_0.png']
     failed, fine = RunStore(with_pictures).lines()
-    assert failed['failure']['picture'] == 'failures/a_b_0.png' and fine['failure'] is None
+    assert failed['failure']['picture'] == 'failures/a_b_ä_0.png' and fine['failure'] is None
     picture = decode_png(files[0].read_bytes())
     assert picture.shape[1] == 480 and picture.shape[0] > 360 + 60, 'enlarged, with a caption'
     shown = picture[:360:180, :480:240]
