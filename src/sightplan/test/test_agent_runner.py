@@ -616,6 +616,8 @@ def test_ctrl_c_is_exit_code_1_with_readable_results_and_resumes(command, monkey
     monkeypatch.setattr(worlds, 'make_world', lambda name, options=None: MemoryWorld())
     assert command('--json') == 0
     assert json.loads(capsys.readouterr().out)['episodes'] == 3
+    assert command('--episodes', '1') == 0
+    assert '2 of the 3 stand in this run from earlier' in capsys.readouterr().err
 
 
 def test_without_out_a_new_directory_below_runs_is_made(command, monkeypatch, tmp_path, problems):

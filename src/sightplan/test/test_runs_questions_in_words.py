@@ -383,6 +383,13 @@ def test_a_table_is_a_suite_called_like_its_file(folder, capsys, monkeypatch):
     assert violations(load_suite(str(folder / 'questions.csv'))) == []
 
 
+def test_a_split_that_a_table_has_not_is_refused_though_it_is_the_default_of_others(
+        folder, capsys):
+    assert cli.main(['run', '--suite', str(folder / 'questions.csv'), '--split', 'simple',
+                     '--out', str(folder / 'run')]) == 2
+    assert "has no split 'simple'" in capsys.readouterr().err
+
+
 def test_a_folder_or_file_that_is_no_suite_names_the_table_that_may_be_meant(folder):
     with pytest.raises(InputError, match=r'or did you mean the file .*/questions\.csv\?'):
         load_suite(str(folder))

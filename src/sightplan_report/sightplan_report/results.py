@@ -616,7 +616,8 @@ class _Reader:
             if run.kind == SAMPLE and run.suite is None:
                 self.warnings.append(
                     f'{folder}: its suite {info["identity"].get("suite")!r} is not there, so that '
-                    f'its samples cannot be scored; left out; install the suite')
+                    f'its samples cannot be scored; left out; install the suite, or put its file '
+                    'back where it was')
             else:
                 self.runs[key] = run
         elif not lines:

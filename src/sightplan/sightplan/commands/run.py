@@ -155,10 +155,11 @@ def settings_from(arguments: RunArguments) -> RunSettings:
     suite = sample_suite(values['suite'], values['split'])
     if suite is not None and 'method' not in arguments.given:
         values['method'] = METHOD_OF_SAMPLES
-    if suite is not None and values['split'] == RunSettings().split not in suite.splits:
+    if suite is not None and 'split' not in arguments.given and (
+            values['split'] not in suite.splits):
         if len(suite.splits) > 1:
             raise InputError(f'suite {suite.name} has several splits; add --split with one of '
-                             f'{", ".join((*suite.splits, ALL_SAMPLES))} ({ALL_SAMPLES}: all)')
+                             f'{", ".join(suite.splits)}, or {ALL_SAMPLES} for all samples')
         values['split'] = suite.splits[0]
     method_settings = policy_settings if suite is None else answerer_settings
     suite_pairs = list(arguments.suite_option)
@@ -220,5 +221,9 @@ def run_episodes(arguments: RunArguments) -> Result:
         what = 'samples' if summary['episodes'] is None else 'episodes'
         note(f'sightplan run: broken off after {summary["items"]} of {summary["planned"]} {what}; '
              f'the same command with --out {summary["out"]} goes on from there')
+    elif summary['items'] > summary['planned']:
+        note(f'sightplan run: {summary["items"] - summary["planned"]} of the {summary["items"]} '
+             'stand in this run from earlier, of which this command asked for '
+             f'{summary["planned"]}; another --out keeps them apart')
     failed = summary['interrupted'] or useless or summary['errors']
     return summary, FAILED if failed else DONE

@@ -508,7 +508,7 @@ def _splits(suite: Suite, split: str) -> tuple[str, ...]:
     every = (ALL_SPLITS, ALL_SAMPLES)
     if split not in (*suite.splits, *every):
         raise InputError(f'suite {suite.name} has no split {split!r} of samples (choose one of '
-                         f'{", ".join(suite.splits)}; {ALL_SAMPLES}: all)')
+                         f'{", ".join(suite.splits)}, or {ALL_SAMPLES} for all samples)')
     return suite.splits if split in every else (split,)
 
 
