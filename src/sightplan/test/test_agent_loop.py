@@ -327,6 +327,33 @@ def test_a_model_that_fails_is_recorded_with_what_came_before_and_what_it_cost()
     assert line['usage']['prompt_tokens'] == 7 and line['questions'] == 0
 
 
+def test_a_model_that_fails_to_propose_is_recorded_with_what_it_cost():
+    class Planner:
+        model, usage = 'm', Usage()
+
+        def propose(self, observation, task, timeout_s=None):
+            self.usage += Usage(requests=2, prompt_tokens=7)
+            raise BackendError('the server is gone')
+
+    world = MemoryWorld()
+    scorer = EpisodeScorer(world)
+    told = [PastStep('a step', 'done')]
+    ended, events, _ = episode(Script(begin=lambda context: context.propose(told, past=1)),
+                               world=world, visual_planner=Planner())
+    assert ended.reason is StopReason.ERROR and 'the server is gone' in ended.message
+    [proposed], [observed] = events.of(Proposed), events.of(Observed)
+    proposal = proposed.proposal
+    assert proposal.status is ProposalStatus.FAILED and proposal.model == 'm'
+    assert proposal.message == 'BackendError: the server is gone' and not proposal.actions
+    assert proposed.observation == observed.observation and list(proposed.history) == told
+    assert proposed.usage == Usage(requests=2, prompt_tokens=7)
+    for event in events.events:
+        scorer.record(event)
+    line = scorer.result()
+    assert line['usage']['prompt_tokens'] == 7 and line['proposals'] == {}
+    assert (line['stop'], line['message']) == ('error', ended.message)
+
+
 def test_limits_reach_grounder_and_planner():
     seen = {}
 

@@ -109,6 +109,7 @@ def test_the_replies_are_of_every_kind():
     """Else the test above would prove little."""
     seen = dict.fromkeys(ProposalStatus, 0)
     del seen[ProposalStatus.STARTED]  # only where a protocol asks for a reply that begins
+    del seen[ProposalStatus.FAILED]  # no reply at all
 
     @settings(LOOSE, max_examples=500, derandomize=True)
     @given(text=replies(), method=st.sampled_from(METHODS), case=st.sampled_from(CASES))

@@ -700,8 +700,12 @@ def test_errors_of_the_model_that_plans_keep_their_kind(error: Exception) -> Non
     with bench() as b:
         b.vlm_planner.error = error
         result = b.listener.episode('plan')
+        ordered = b.listener.ordered()
     assert (result.error_code, result.stop_reason) == (error.code, 'error')
     assert 'vlm_planner: ' in result.error_msg
+    [failed] = (m for m in ordered if isinstance(m, msg.ProposalStamped))
+    assert failed.proposal.status == msg.Proposal.FAILED
+    assert failed.proposal.message == f'{type(error).__name__}: {result.error_msg}'
 
 
 @pytest.mark.parametrize(('method', 'node'), [('plan', 'vlm_planner'), ('ground', 'grounder')])

@@ -28,6 +28,7 @@ from sightplan.model import (
     Observed,
     Planned,
     PlanningStatus,
+    ProposalStatus,
     Proposed,
     SightplanError,
     Stepped,
@@ -543,10 +544,13 @@ def _changes(before: Belief | None, after: Belief | None) -> tuple[Change, ...]:
 def _why_proposed(event: Proposed, towards: tuple[Fact, ...]) -> Why:
     proposal = event.proposal
     count = len(proposal.actions)
-    text = (f'the model proposed {counted(count, "action")}; this is the first'
-            if count else f'the model proposed no action that can be sent: '
-            f'{words(proposal.status.value)}' + (f', {proposal.message}' if proposal.message
-                                                  else ''))
+    if proposal.status is ProposalStatus.FAILED:
+        text = f'the model failed: {proposal.message}'
+    elif count:
+        text = f'the model proposed {counted(count, "action")}; this is the first'
+    else:
+        text = (f'the model proposed no action that can be sent: {words(proposal.status.value)}'
+                + (f', {proposal.message}' if proposal.message else ''))
     return Why(text, tuple(map(str, proposal.actions)), 1 if count else 0, towards, (),
                proposal.explanation, proposal.text,
                tuple((past.action, past.outcome) for past in event.history))

@@ -18,6 +18,7 @@ from sightplan.model import (
     Answer,
     Asked,
     Atom,
+    BackendError,
     Belief,
     BeliefUpdated,
     EpisodeEnded,
@@ -297,6 +298,22 @@ def test_a_model_that_plans_decides_by_its_words():
     html = page(made)
     assert '<script>alert' not in html and 'alert(1)' in html
     Reader(html)
+
+
+def test_a_model_that_fails_to_plan_is_the_last_that_happened():
+    class Gone:
+        model, usage = 'm', None
+
+        def propose(self, observation, task, timeout_s=None):
+            raise BackendError(HOSTILE)
+    made, _ = explained(method='plan', proposer=Gone())
+    [end] = made.steps
+    assert end.why.text == f'the model failed: BackendError: {HOSTILE}' and made.ended == 'error'
+    [entry] = (entry for entry in end.entries if entry.kind == 'proposal')
+    assert entry.title == 'proposal: failed' and entry.good is False
+    assert f'BackendError: {HOSTILE}' in entry.facts
+    html = page(made)
+    assert 'the model failed' in html and '<script>alert' not in html
 
 
 def test_json_is_plain_and_whole():

@@ -53,6 +53,7 @@ from sightplan.model import (
     ProblemAdopted,
     Proposal,
     ProposalForm,
+    ProposalStatus,
     Proposed,
     Recorder,
     SightplanError,
@@ -286,13 +287,21 @@ class _Session:
             self.goal_observation() if self.spec.pictured_goal else None, form)
         self._proposed_at.append(observation)
         before, spent = self.timings_s['propose'], self._visual_planner.usage
+        failure: SightplanError | None = None
         with self._stage('propose'):
-            proposal = self._visual_planner.propose(observation, task, self._limits.propose_s)
+            try:
+                proposal = self._visual_planner.propose(observation, task, self._limits.propose_s)
+            except SightplanError as error:
+                failure = error
+                proposal = Proposal(ProposalStatus.FAILED, message=_told(error),
+                                    model=self._visual_planner.model)
         proposal = replace(proposal, seconds=self.timings_s['propose'] - before)
         self.record(Proposed(observation, proposal,
                              prompt_id(self.prompt, proposal.prompt_sha256),
                              used_between(spent, self._visual_planner.usage),
                              tuple(history)))
+        if failure is not None:
+            raise failure
         return proposal
 
     def plan(self, task: PlanningTask) -> PlanningResult:
@@ -348,9 +357,13 @@ class _Session:
             self.timings_s[stage] += self._clock() - before
 
 
+def _told(error: SightplanError) -> str:
+    return without_secrets(f'{type(error).__name__}: {error}')
+
+
 def _replies_before(error: SightplanError, count: int) -> list[Reply]:
     """Return the replies that came before a model failed, and ``Failed`` for other queries."""
-    missing = Failed(without_secrets(f'{type(error).__name__}: {error}'))
+    missing = Failed(_told(error))
     partial = error.partial if len(error.partial) == count else (None,) * count
     return [missing if reply is None else reply for reply in partial]
 

@@ -254,7 +254,8 @@ class _Line(EventHandler):
         line, proposal = self._line, event.proposal
         status = proposal.status.value
         line['model'] = proposal.model or line['model']
-        line['proposals'][status] = line['proposals'].get(status, 0) + 1
+        if proposal.status is not ProposalStatus.FAILED:
+            line['proposals'][status] = line['proposals'].get(status, 0) + 1
         line['repaired'] += proposal.repaired
         if proposal.cut_at:
             line['cut_off'].append([PROPOSAL, '', status, line['steps'], proposal.cut_at])

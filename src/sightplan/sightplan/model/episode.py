@@ -295,11 +295,11 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """A vision-language model proposed what to do next.
+    """A vision-language model proposed what to do next, or failed.
 
     Attributes:
         observation: the observation that the model was shown.
-        proposal: its reply, read.
+        proposal: its reply, read; FAILED where the model could not answer.
         prompt: name and hash of the prompt, for example ``plan_cot@0a1b2c3d4e5f``.
         usage: what the call cost; None where nobody counted.
         history: the earlier steps that the prompt named, in order.

@@ -136,6 +136,8 @@ class ProposalStatus(enum.Enum):
     UNKNOWN_ACTION: the first action is none of the domain's.
     WRONG_ARGUMENTS: the first action has a wrong number of arguments, or unknown or unfit ones.
     STARTED: the word that begins the episode, where it was asked for (``ProposalForm.opening``).
+    FAILED: there is no reply, for the model could not be asked; the event alone says so, as the
+        method gets the error.
 
     Messages number the members in this order, from 1.
     """
@@ -146,6 +148,7 @@ class ProposalStatus(enum.Enum):
     UNKNOWN_ACTION = 'unknown_action'
     WRONG_ARGUMENTS = 'wrong_arguments'
     STARTED = 'started'
+    FAILED = 'failed'
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,8 @@ class Proposal:
         actions: the proposed actions up to the first that is not a known action with known
             objects of fitting types; at least one if PLANNED, else none.
         named: the first action as the model named it, for the history; '' if there is none.
-        message: why there is no action, in words fit for the next prompt; '' if PLANNED.
+        message: why there is no action, in words fit for the next prompt; '' if PLANNED;
+            the error if FAILED.
         explanation: the model's reasoning, '' without.
         repaired: whether the text had to be repaired before it could be read.
         text: the raw reply.
