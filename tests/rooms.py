@@ -118,7 +118,7 @@ PACKAGES = {
          'sightplan.commands', 'sightplan.planning'),  # a simulated planner plans
         (*_PLAIN, 'scipy')),
     'sightplan_belief': (_CORE, (*_PLAIN, 'scipy')),
-    'sightplan_report': ((*_CORE, 'sightplan_belief'), _PLAIN),
+    'sightplan_report': (_CORE, _PLAIN),
     'sightplan_suites': (
         (*_CORE, 'sightplan_belief', 'sightplan_report'), (*_PLAIN, 'scipy', 'shapely')),
     'sightplan_arm': (

@@ -95,7 +95,8 @@ def refused(done, *said):
 def test_a_package_needs_nothing_but_what_it_asks_for(empty, tmp_path, package):
     environment = empty(package)
     wanted = {'sightplan': HEAVY, 'sightplan_models': HEAVY,
-              'sightplan_belief': HEAVY - {'ortools', 'clingo', 'opencv-python-headless'}}
+              'sightplan_belief': HEAVY - {'ortools', 'clingo', 'opencv-python-headless'},
+              'sightplan_report': HEAVY - {'matplotlib', 'opencv-python-headless'}}
     assert not environment.distributions & wanted.get(package, {'torch', 'transformers'})
     code = f'import {package}; from sightplan import load_domain; load_domain("blocksworld")'
     done = environment.execute('-c', code, cwd=tmp_path)

@@ -115,6 +115,7 @@ def test_every_package_is_read():
     ('sightplan/sweeps/work.py', 'import sightplan.replay'),
     ('sightplan_report/page.py', 'import sightplan.sweeps'),
     ('sightplan_report/labelling/tasks.py', 'import sightplan_suites'),
+    ('sightplan_report/replay/tables.py', 'import sightplan_belief'),
     ('sightplan_models/openai.py', 'import sightplan.agent'),
     ('sightplan_belief/estimator.py', 'import sightplan_suites'),
     ('sightplan_belief/estimator.py', 'import torch'),

@@ -36,6 +36,7 @@ setup(
     entry_points={
         'sightplan.parts': [
             'calibration = sightplan_belief.learning.calibration',
+            'estimates = sightplan_belief.replay.estimates',
             'locator = sightplan_belief.locate_picture',
             'observation_model = sightplan_belief.observation_model',
         ],

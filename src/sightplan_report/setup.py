@@ -31,9 +31,9 @@ setup(
         'pyarrow',
         'pydantic',
         'sightplan',
-        'sightplan_belief',
     ],
-    extras_require={'rerun': ['rerun-sdk'], 'test': ['pytest']},
+    extras_require={
+        'estimators': ['sightplan_belief'], 'rerun': ['rerun-sdk'], 'test': ['pytest']},
     entry_points={
         'sightplan.parts': [
             'contact_sheet = sightplan_report.contact_sheet',

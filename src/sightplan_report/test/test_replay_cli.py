@@ -11,7 +11,7 @@ import pytest
 from fake_openai import FakeServer, chat, error
 from replay_doubles import hidden_run, recorded_run, without_truth
 from sightplan import cli
-from sightplan.model import EpisodeEnded, InputError, Privileged
+from sightplan.model import EpisodeEnded, InputError, Privileged, plugins
 from sightplan.queries import yes_no_queries
 from sightplan.replay import sources as places
 from sightplan.replay.answers_store import ANSWERS, NAME
@@ -288,6 +288,16 @@ def test_bags_that_no_result_names_are_left_out(replay, bags, capsys):
 def test_bad_usage_is_met_with_the_remedy(replay, arguments, names):
     code, result, said = replay(*arguments)
     assert code == 2 and result is None and names in said
+
+
+def test_only_estimators_need_the_package_that_brings_them(replay, monkeypatch):
+    monkeypatch.setattr(plugins, 'entry_points', lambda group, points=plugins.entry_points: {
+        name: point for name, point in points(group).items()
+        if not point.value.startswith('sightplan_belief')})
+    code, _, said = replay('--method', 'ground')
+    assert code == 2 and 'pip install sightplan_belief' in said
+    code, _, said = replay(*GEMMA)
+    assert code == 0, said
 
 
 @pytest.mark.parametrize('way', [('--table', 'perfect'), (), ('--method', 'ground')])

@@ -33,6 +33,7 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan.model.perception import QUESTION_PURPOSES
+from sightplan.model.plugins import part
 from sightplan.replay.asking import RECORDED, TODAY, Reply
 from sightplan.runs import RunSettings
 
@@ -287,7 +288,7 @@ class _Command:
     def _compare(self) -> dict[str, Any]:
         """Another model, other estimators, or both."""
         result: dict[str, Any] = {}
-        estimators = self._estimators()
+        estimators = self._estimators() if self._arguments.method else []
         answers: dict[Key, tuple[Answer, ...]] = {}
         other = None
         if self._arguments.backend is not None:
@@ -361,8 +362,7 @@ class _Command:
 
     def _estimators(self) -> list[Any]:
         from sightplan.agent import policy_settings
-        from sightplan_belief.replay.estimates import Estimating, options_of
-        arguments = self._arguments
+        estimates, arguments = part('estimates', 'sightplan_belief'), self._arguments
         given: dict[str, str] = {}
         for pair in arguments.method_option:
             key, equals, value = pair.partition('=')
@@ -372,21 +372,21 @@ class _Command:
         if arguments.calibration is not None:
             given['calibration'] = arguments.calibration
         methods = list(dict.fromkeys(arguments.method))
-        found = [Estimating(method) for method in methods]  # their names are known
+        found = [estimates.Estimating(method) for method in methods]  # their names are known
         own = {f.name for method in methods
                for f in settings_fields(type(policy_settings(method)))}
         for key in given:
             if key not in own:
                 raise InputError(f'--method-option: none of {", ".join(methods)} has a setting '
                                  f'{key!r}; there are {", ".join(sorted(own))}')
-        return [Estimating(each.method, options_of(each.method, given, read_options))
-                for each in found]
+        return [estimates.Estimating(each.method, estimates.options_of(
+            each.method, given, read_options)) for each in found]
 
     def _estimate(self, estimators: list[Any], other: AnotherModel | None,
                   answers: Mapping[Key, tuple[Answer, ...]]) -> dict[str, Any]:
         from sightplan.replay.batches import with_batches
-        from sightplan_belief.replay import estimates
         from sightplan_report.replay.tables import estimates_table
+        estimates = part('estimates', 'sightplan_belief')
         results: dict[str, Any] = {}
 
         def sources(new: bool) -> Iterator[Source]:

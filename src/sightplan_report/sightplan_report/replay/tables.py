@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from sightplan.model import InputError
+from sightplan.model.plugins import part
 from sightplan.model.reading import read_data
 from sightplan.replay import comparison
-from sightplan_belief.replay import estimates
 from sightplan_report.export import to_csv, to_markdown
 from sightplan_report.tables import Column, Table
 
@@ -29,6 +29,7 @@ def comparison_table(name: str, found: Mapping[str, Any]) -> Table:
 
 def estimates_table(found: Mapping[str, Mapping[str, Any]]) -> Table:
     """Estimators over some answers (``recorded``, ``new``); see ``estimates.estimate``."""
+    estimates = part('estimates', 'sightplan_belief')
     rows = [row for answers, result in found.items()
             for row in estimates.flat_rows(result, answers)]
     own = dict.fromkeys(key for row in rows for key in row if key.startswith('accuracy_'))
