@@ -11,20 +11,23 @@ text is written by hand; tables stand between ``<!-- table NAME -->`` and ``<!--
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from PIL import Image
 
 from sightplan.metrics import Cause
 from sightplan.model import InputError
 from sightplan.records import RunStore
 from sightplan.records.evidence import failure_picture
-from sightplan.records.failure_picture import for_document
 from sightplan_report.commands.failures import rules_table
 from sightplan_report.failures import Column, matching, read_columns, run_folders
 from study_document import DOCS, STUDIES, rewrite
 
 DOCUMENT, PICTURE = 'failures.md', Path('failures', 'example.png')
+_PICTURE_WIDTH = 480  # px
 _DONE, _USAGE = 0, 2
 
 
@@ -103,6 +106,17 @@ def causes_table(columns: Sequence[Column]) -> str:
                 cells.append(f'{k}: {k / n:.2f} ({low:.2f}-{high:.2f})' if k else '')
             rows.append(f'| `{cause.value}` | ' + ' | '.join(cells) + ' |')
     return '\n'.join(rows)
+
+
+def for_document(png: bytes) -> bytes:
+    """A picture for a document: a small PNG file with few colours."""
+    image = Image.open(io.BytesIO(png)).convert('RGB')
+    image.thumbnail((_PICTURE_WIDTH, 10 * _PICTURE_WIDTH), Image.Resampling.LANCZOS)
+    buffer = io.BytesIO()
+    # Median cut would spend its colours on the background, and show blue blocks as dark green.
+    image.quantize(256, Image.Quantize.MAXCOVERAGE, 2, dither=Image.Dither.NONE).save(
+        buffer, 'png', optimize=True)
+    return buffer.getvalue()
 
 
 def _letter(number: int) -> str:

@@ -1,6 +1,10 @@
 """Tables and picture of the document about failures, from run directories."""
 
+import io
+
+import numpy as np
 import pytest
+from PIL import Image
 
 import failures_study
 from sightplan.metrics import wilson
@@ -45,3 +49,14 @@ def test_without_runs_only_the_rules_are_written(document):
     assert failures_study.main(['--out', str(document), '--study', str(study)]) == 0
     assert rules_table() in (document / 'failures.md').read_text()
     assert (study / 'failures.md').read_text().count('\nold\n') == 2
+
+
+def test_the_colours_of_blocks_survive_in_a_small_picture():
+    image = np.random.default_rng(0).integers(100, 160, (300, 480, 3), np.uint8)
+    image[100:130, 100:130] = (0, 73, 141)
+    image[100:130, 200:230] = (112, 26, 118)
+    png = io.BytesIO()
+    Image.fromarray(image).save(png, 'png')
+    small = decode_png(failures_study.for_document(png.getvalue()))
+    for x, colour in ((115, (0, 73, 141)), (215, (112, 26, 118))):
+        assert np.abs(small[115, x].astype(int) - colour).max() < 16

@@ -82,7 +82,8 @@ class Client(Manager):
             self.node.create_subscription(kind, topic, sink.append, qos.EVENTS)
         self._locate, self._tell, self._ask = (
             ServiceCaller(self.node, kind, name, names.GROUNDER) for kind, name in (
-                (Locate, names.LOCATE), (TellApart, names.TELL_APART), (Ask, names.ASK)))
+                (Locate, names.LOCATE), (TellApart, f'{names.GROUNDER}/tell_apart'),
+                (Ask, names.ASK)))
 
     @staticmethod
     def observation() -> Any:

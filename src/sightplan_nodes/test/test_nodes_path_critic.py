@@ -98,7 +98,8 @@ class Client(Manager):
 
     def __init__(self) -> None:
         super().__init__(names.PATH_CRITIC)
-        self.service = ServiceCaller(self.node, ComparePaths, names.COMPARE_PATHS,
+        self.service = ServiceCaller(self.node, ComparePaths,
+                                     f'{names.PATH_CRITIC}/compare_paths',
                                      names.PATH_CRITIC)
 
     def compare(self, *paths: Path, vector: tuple[int, ...] | None = SHORT,

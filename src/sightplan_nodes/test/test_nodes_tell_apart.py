@@ -51,7 +51,8 @@ class Client(Manager):
     def __init__(self, backend: Answers) -> None:
         super().__init__(names.GROUNDER)
         self.backend = backend
-        self.service = ServiceCaller(self.node, TellApart, names.TELL_APART, names.GROUNDER)
+        self.service = ServiceCaller(self.node, TellApart, f'{names.GROUNDER}/tell_apart',
+                                     names.GROUNDER)
         self.port = BackendGrounder(RosModel(self.node, names.GROUNDER))
 
     def ask(self, **fields: object) -> TellApart.Response:

@@ -19,7 +19,7 @@ from sightplan.model import EpisodeStarted, InfrastructureError, Observation, Ob
 from sightplan.records import RunStore
 from sightplan.records.bag import BagWriter, MessageTypes
 from sightplan.records.evidence import FailureImages, failure_picture
-from sightplan.records.failure_picture import captioned, for_document, shown_answers
+from sightplan.records.failure_picture import captioned, shown_answers
 from sightplan.records.pictures import bag_image
 from sightplan.runs import RunSettings, run
 from sightplan_report.commands.failures import rules_table
@@ -356,16 +356,6 @@ def test_a_caption_lists_only_the_answers_about_its_image(tmp_path):
     folder = store(tmp_path / 'run', line)
     assert main(['failures', str(folder), '--html', str(tmp_path / 'p.html')]) == 0
     assert (tmp_path / 'p.html').read_text().count('(another image)') == 2
-
-
-def test_the_colours_of_blocks_survive_in_a_small_picture():
-    rng = np.random.default_rng(0)
-    image = rng.integers(100, 160, (300, 480, 3), np.uint8)
-    image[100:130, 100:130] = (0, 73, 141)
-    image[100:130, 200:230] = (112, 26, 118)
-    small = decode_png(for_document(captioned(image, episode(change=imagines(GOAL)))))
-    for x, colour in ((115, (0, 73, 141)), (215, (112, 26, 118))):
-        assert np.abs(small[115, x].astype(int) - colour).max() < 16
 
 
 # Pictures from bags

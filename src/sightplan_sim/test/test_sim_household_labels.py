@@ -17,14 +17,20 @@ from sightplan_sim.household.labels import (
     LabelledBox,
     Plate,
     _lettering,
+    _plates,
+    _things,
     draw_labels,
-    place_plates,
 )
 from sightplan_sim.lettering import text_aspect
 
 
 def box(name, x, y, w=60, h=50):
     return LabelledBox(name, np.array([(x, y), (x + w, y), (x + w, y + h), (x, y + h)], float))
+
+
+def place_plates(boxes, others, width, height) -> list[Plate]:
+    """Edges [px] of the plates that ``draw_labels`` draws: left, upper, right and lower."""
+    return _plates(boxes, _things(boxes, others, width, height), width, height)
 
 
 def picture(width=480, height=480):

@@ -12,7 +12,7 @@ from sightplan_arm.geometry import quaternion_from_rotation
 from sightplan_sim.bullet import Bullet
 from sightplan_sim.tabletop import Pose, add_thing, footprint_of, pose_of, sample_table
 from sightplan_sim.tabletop.catalogue import CATEGORIES, colours_of, make_thing
-from sightplan_sim.tabletop.draw import COLOURS, Draw, is_held_out
+from sightplan_sim.tabletop.draw import COLOURS, EVERY, STRIPES, Draw
 from sightplan_sim.tabletop.meshes import hulls_of, mesh_of
 from sightplan_sim.tabletop.shapes import Box, Slab, Tube, Turned
 from sightplan_sim.tabletop.table import FEWEST, GAP_M, MOST, convex_gap
@@ -153,6 +153,11 @@ def test_a_part_has_what_belongs_to_it():
 
 
 # --- what is held out -------------------------------------------------------------------------
+
+
+def is_held_out(fraction: float) -> bool:
+    """Whether a place in a range, in [0, 1], is in every third stripe of it."""
+    return min(int(fraction * STRIPES), STRIPES - 1) % EVERY == EVERY - 1
 
 
 def test_no_parameter_of_a_shape_or_shade_is_in_both():

@@ -120,17 +120,6 @@ def for_page(png: bytes) -> bytes:
     return buffer.getvalue()
 
 
-def for_document(png: bytes) -> bytes:
-    """A picture for a document: a small PNG file with few colours."""
-    image = Image.open(io.BytesIO(png)).convert('RGB')
-    image.thumbnail((_LEAST_WIDTH, 10 * _LEAST_WIDTH), Image.Resampling.LANCZOS)
-    buffer = io.BytesIO()
-    # Median cut would spend its colours on the background, and show blue blocks as dark green.
-    image.quantize(256, Image.Quantize.MAXCOVERAGE, 2, dither=Image.Dither.NONE).save(
-        buffer, 'png', optimize=True)
-    return buffer.getvalue()
-
-
 def shown_answers(failure: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], str]:
     """The wrong answers that a caption lists, and what it says of the others, '' without any.
 

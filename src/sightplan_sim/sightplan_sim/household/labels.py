@@ -82,19 +82,6 @@ def draw_labels(rgb: NDArray[np.uint8], boxes: Sequence[LabelledBox],
     return out
 
 
-def place_plates(boxes: Sequence[LabelledBox], others: Sequence[Floats], width: int, height: int,
-                 ) -> list[Plate]:
-    """Left, upper, right and lower edge [px] of the plates that ``draw_labels`` draws.
-
-    Args:
-        boxes: what to name; order decides who chooses a place first.
-        others: outlines of other things in view.
-        width: of the picture [px].
-        height: of the picture [px].
-    """
-    return _plates(boxes, _things(boxes, others, width, height), width, height)
-
-
 def _things(boxes: Sequence[LabelledBox], others: Sequence[Floats], width: int, height: int,
             ) -> list[_Thing]:
     """Everything in view: what is named, in its order, and then the others."""

@@ -38,11 +38,6 @@ COLOURS: dict[str, tuple[_Range, _Range, _Range]] = {
 T = TypeVar('T')
 
 
-def is_held_out(fraction: float) -> bool:
-    """Whether a place in a range, in [0, 1], is in a stripe that is held out."""
-    return min(int(fraction * STRIPES), STRIPES - 1) in _HELD_OUT
-
-
 class Draw:
     """Random shapes and shades of one kind: those for training, or those held out.
 

@@ -52,9 +52,6 @@ FLAT_SHAPES = {'square': 'cube', 'circle': 'sphere', 'triangle': 'pyramid', 'hex
                'semicircle': 'cone', 'diamond': 'prism'}
 """Solid shape that each name of a flat shape stands for."""
 
-REPAIRS = ('marker', 'separators', 'plural', 'colour_filler', 'tile_number', 'verb', 'command',
-           'bare', 'two_word_colour')
-
 NO_MARKER, NO_COMMAND, NO_OBJECT = 'no_marker', 'no_command', 'no_object'
 NO_COLOUR, NO_DIRECTION, ABSENT = 'no_colour', 'no_direction', 'absent'
 NOT_A_MOVE = 'not_a_move'
