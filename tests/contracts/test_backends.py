@@ -34,14 +34,13 @@ from sightplan.model import (
     settings_fields,
 )
 from sightplan.model.query import Query, Traits, ask_all, ask_one, can_ask
-from sightplan.queries import Answer, Check, TextReply, YesNo, yes_no_queries
+from sightplan.queries import Answer, Check, Generate, TextReply, YesNo, yes_no_queries
 from sightplan.queries.choose import Choose
 from sightplan.queries.locate import Locate, LocateReply
 from sightplan.queries.pointing import FOLDER
 from sightplan.vlm import recording
 from sightplan.vlm.api import (
     BACKENDS,
-    Generate,
     backend_class,
     backend_names,
     backend_settings,

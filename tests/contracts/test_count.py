@@ -23,7 +23,7 @@ import pytest
 
 from sightplan import cli
 from sightplan.agent import AnswererBase, Context
-from sightplan.model import Atom
+from sightplan.model import Atom, InputError
 from sightplan.model.query import (
     Chat,
     Draws,
@@ -39,6 +39,7 @@ from sightplan.queries import Generate
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run
 from sightplan.vlm import make_backend
+from sightplan.vlm.api import backends_that_answer, check_backend
 from sightplan_suites.predicates import samples as predicates
 
 
@@ -181,6 +182,21 @@ def test_it_is_simulated_with_errors_at_a_rate(data: Path, tmp_path: Path) -> No
     perfect, wrong = (go(data, tmp_path / str(error), 'simulated', {'error': error})
                       for error in (0.0, 1.0))
     assert all(one != other for one, other in zip(replies(perfect), replies(wrong), strict=True))
+
+
+def test_a_backend_that_cannot_answer_it_is_refused_in_the_words_of_the_kind(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="'embedded' answers no queries of kind 'count'; choose"):
+        check_backend('embedded', Count)
+    monkeypatch.setattr(Count, 'cannot_answer', 'cannot count')
+    with pytest.raises(InputError, match="'embedded' cannot count; choose one that can: .*openai"):
+        check_backend('embedded', Count)
+
+
+def test_the_simulated_backend_is_among_those_that_answer_it() -> None:
+    assert 'simulated' in backends_that_answer(Count)
+    assert 'simulated' not in backends_that_answer(Generate), 'no truth is known about it'
+    check_backend('simulated', Count)
 
 
 def test_a_kind_without_a_prompt_says_what_to_do(tmp_path: Path) -> None:

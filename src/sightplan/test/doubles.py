@@ -46,10 +46,9 @@ from sightplan.model.query import (
     ask_in_batches,
 )
 from sightplan.planning.visual import BackendVisualPlanner
-from sightplan.queries import DetectInstances, TextReply, YesNo
+from sightplan.queries import DetectInstances, Generate, TextReply, YesNo
 from sightplan.sweeps.batch import Batch, Outcome
 from sightplan.sweeps.work import Worker
-from sightplan.vlm.api import Generate
 
 
 class InsideEngine:

@@ -20,8 +20,7 @@ from sightplan.model import (
 )
 from sightplan.model.query import Deadline, ModelByKind, answers
 from sightplan.planning.visual import BackendVisualPlanner
-from sightplan.queries import TextReply
-from sightplan.vlm.api import Generate
+from sightplan.queries import Generate, TextReply
 
 SLIDING = load_domain('sliding')
 PROBLEM = SLIDING.split_problems('geoms')[0]

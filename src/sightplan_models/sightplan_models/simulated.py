@@ -25,7 +25,6 @@ from sightplan.model.query import (
     check_accepts,
     known_kinds,
 )
-from sightplan.queries.yes_no import YesNo
 from sightplan_models._hashed_draws import uniform
 
 
@@ -37,6 +36,15 @@ class Settings:
     seed: int = param(0, 'Seed of the errors', low=0)
 
 
+class _KindsWithTruth:
+    """Attribute of a class and of its instances: all imported kinds that state their truth."""
+
+    def __get__(self, instance: object, owner: type | None = None,
+                ) -> frozenset[type[Query[Any]]]:
+        return frozenset(kind for kind in known_kinds().values()
+                         if kind.true_reply is not Query.true_reply)
+
+
 class Backend:
     """Replies as the truth does, but for errors.
 
@@ -45,17 +53,13 @@ class Backend:
         truth: what is true.
     """
 
-    accepts: frozenset[type[Query[Any]]] = frozenset({YesNo})
-    """Kinds that the class accepts; an instance accepts all imported kinds that state their
-    truth."""
+    accepts = _KindsWithTruth()
     traits = Traits('state', pixels=False, texts=True, prompt=False, history=True)
     usage = None
 
     def __init__(self, settings: Settings, truth: TruthSource) -> None:
         self._settings, self._truth = settings, truth
         self._episode = ''
-        self.accepts = frozenset(kind for kind in known_kinds().values()
-                                 if kind.true_reply is not Query.true_reply)
 
     @property
     def name(self) -> str:

@@ -47,10 +47,10 @@ from sightplan.model import (
     identity_values,
 )
 from sightplan.model.query import Deadline, ask_all, ask_one
-from sightplan.queries import YesNo, yes_no_queries
+from sightplan.queries import Generate, YesNo, yes_no_queries
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, identity, run, select_problems
-from sightplan.vlm.api import Generate, backend_settings, make_backend
+from sightplan.vlm.api import backend_settings, make_backend
 from sightplan_suites.paths.wishes import WishSettings, understand
 
 pytest.importorskip('openai')

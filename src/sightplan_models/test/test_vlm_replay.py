@@ -50,14 +50,22 @@ from sightplan.model.query import (
     part_name,
     traits_of,
 )
-from sightplan.queries import Answer, Check, ChoiceReply, TextReply, YesNo, yes_no_queries
+from sightplan.queries import (
+    Answer,
+    Check,
+    ChoiceReply,
+    Generate,
+    TextReply,
+    YesNo,
+    yes_no_queries,
+)
 from sightplan.queries.choose import Choose
 from sightplan.queries.detect import Detect, Detection, DetectReply
 from sightplan.queries.locate import Locate, LocateReply
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run
 from sightplan.vlm import recording
-from sightplan.vlm.api import Generate, backend_class, make_backend
+from sightplan.vlm.api import backend_class, make_backend
 from sightplan.vlm.wrapping import Prompted, Router
 from sightplan_suites.paths.wishes import WishSettings, understand
 

@@ -22,11 +22,11 @@ from sightplan.model import (
     Usage,
 )
 from sightplan.model.query import ask_all, ask_one, can_ask
-from sightplan.queries import Answer, yes_no_queries
+from sightplan.queries import Answer, Generate, yes_no_queries
 from sightplan.queries.detect import Detect
 from sightplan.queries.locate import Locate, LocateReply
 from sightplan.runs import RunSettings, run
-from sightplan.vlm.api import Generate, backend_class, make_backend
+from sightplan.vlm.api import backend_class, make_backend
 
 
 @pytest.fixture

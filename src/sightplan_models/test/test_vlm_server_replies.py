@@ -29,11 +29,10 @@ from sightplan.model import (
     Verdict,
 )
 from sightplan.model.query import Deadline, ask_all, ask_one
-from sightplan.queries import Answer
+from sightplan.queries import Answer, Generate
 from sightplan.queries.choose import Choose
 from sightplan.records import RunStore
 from sightplan.runs import RunSettings, run, why_useless
-from sightplan.vlm.api import Generate
 from sightplan.vlm.replies import without_surrogates
 
 pytest.importorskip('openai')

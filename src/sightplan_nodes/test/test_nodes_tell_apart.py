@@ -15,10 +15,9 @@ from sightplan.grounding import BackendGrounder
 from sightplan.grounding.instructions import read_goal
 from sightplan.model import BackendError, Form, InputError, Observation, Region, Usage
 from sightplan.model.query import Deadline, answers
-from sightplan.queries import TextReply
+from sightplan.queries import Generate, TextReply
 from sightplan.queries.detect import Detect, Detection, DetectReply
 from sightplan.records import messages
-from sightplan.vlm.api import Generate
 from sightplan_nodes import backend_node, conversions, names, qos
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.grounder import GrounderNode

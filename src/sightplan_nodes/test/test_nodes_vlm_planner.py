@@ -28,9 +28,8 @@ from sightplan.model import (
     VisualTask,
 )
 from sightplan.model.query import Deadline, ModelByKind, answers
-from sightplan.queries import TextReply
+from sightplan.queries import Generate, TextReply
 from sightplan.records import messages
-from sightplan.vlm.api import Generate
 from sightplan_nodes import backend_node, conversions, names
 from sightplan_nodes.calls import ServiceCaller
 from sightplan_nodes.vlm_planner import VlmPlannerNode

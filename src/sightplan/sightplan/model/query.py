@@ -168,16 +168,21 @@ class Query(Generic[R]):
     Attributes:
         kind: name of the kind, in recordings and scripts.
         reply_type: class of its replies, a dataclass.
+        cannot_answer: what is said of a model that does not answer the kind, as the rest of a
+            sentence that begins with the model ("writes no text"). The default names the kind.
     """
 
     kind: ClassVar[str]
     reply_type: ClassVar[type[Reply]]
+    cannot_answer: ClassVar[str]
     _kinds: ClassVar[dict[str, type[Query[Any]]]] = {}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if 'kind' in vars(cls):
             Query._kinds[cls.kind] = cls
+            if 'cannot_answer' not in vars(cls):
+                cls.cannot_answer = f'answers no queries of kind {cls.kind!r}'
 
     @functools.cached_property
     def key(self) -> str:

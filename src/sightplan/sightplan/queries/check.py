@@ -38,6 +38,7 @@ class Check(Query[Answer]):
 
     kind: ClassVar[str] = 'check'
     reply_type: ClassVar[type[Reply]] = Answer
+    cannot_answer: ClassVar[str] = 'cannot check places'
 
     def summary(self) -> str:
         """Return the question about the marked place as a short text."""

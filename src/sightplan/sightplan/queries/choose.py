@@ -99,6 +99,7 @@ class Choose(Query[ChoiceReply]):
 
     kind: ClassVar[str] = 'choice'
     reply_type: ClassVar[type[Reply]] = ChoiceReply
+    cannot_answer: ClassVar[str] = 'cannot choose among options'
 
     def without_hidden(self) -> Self:
         """Return the query without its subjects."""

@@ -162,6 +162,7 @@ class Detect(Query[DetectReply]):
 
     kind: ClassVar[str] = 'detect'
     reply_type: ClassVar[type[Reply]] = DetectReply
+    cannot_answer: ClassVar[str] = 'cannot find all things in a picture'
 
     @property
     def size(self) -> tuple[int, int]:

@@ -33,6 +33,7 @@ class Exists(Query[Answer]):
 
     kind: ClassVar[str] = 'exists'
     reply_type: ClassVar[type[Reply]] = Answer
+    cannot_answer: ClassVar[str] = 'cannot tell whether there is such a thing'
 
     def summary(self) -> str:
         """Return the question as a short text."""

@@ -52,6 +52,7 @@ class Generate(Query[TextReply]):
 
     kind: ClassVar[str] = 'text'
     reply_type: ClassVar[type[Reply]] = TextReply
+    cannot_answer: ClassVar[str] = 'writes no text'
 
     def without_hidden(self) -> Self:
         """Return the query itself: schema and number of the draw are for the model's server."""

@@ -109,6 +109,7 @@ class Locate(Query[LocateReply]):
 
     kind: ClassVar[str] = 'locate'
     reply_type: ClassVar[type[Reply]] = LocateReply
+    cannot_answer: ClassVar[str] = 'cannot point at things'
 
     @property
     def size(self) -> tuple[int, int]:

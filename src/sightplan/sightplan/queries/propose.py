@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from sightplan.model.dataclass_json import NO_HOOKS, Hook
 from sightplan.model.planning import VisualTask
@@ -26,6 +26,8 @@ class Propose(Generate):
         single: whether the next action is asked for instead of a plan.
         reasoning: whether the reply is to have an explanation.
     """
+
+    cannot_answer: ClassVar[str] = 'cannot plan'
 
     task: VisualTask = field(kw_only=True, metadata=NOT_SHOWN)
     stamp_ns: int = field(default=0, kw_only=True, metadata=NOT_SHOWN)

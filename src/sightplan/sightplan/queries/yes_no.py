@@ -39,6 +39,7 @@ class YesNo(Query[Answer]):
 
     kind: ClassVar[str] = YES_NO
     reply_type: ClassVar[type[Reply]] = Answer
+    cannot_answer: ClassVar[str] = 'answers no yes/no questions'
 
     def content(self) -> dict[str, Any]:
         """Picture, text of the observation, and the question in the prompt's words."""

@@ -29,18 +29,11 @@ from sightplan.model.query import (
     traits_of,
 )
 from sightplan.model.settings import picked
-from sightplan.queries import Check, Choose, Detect, Exists, Generate, Locate, Propose, YesNo
+from sightplan.queries import YesNo
 
 _LOG = logging.getLogger(__name__)
 GROUP = 'sightplan.backends'
 """Entry points of other packages' backends."""
-
-_CANNOT = {YesNo: 'answers no yes/no questions', Generate: 'writes no text',
-           Propose: 'cannot plan',
-           Locate: 'cannot point at things', Detect: 'cannot find all things in a picture',
-           Choose: 'cannot choose among options', Check: 'cannot check places',
-           Exists: 'cannot tell whether there is such a thing'}
-"""Kind of query to the words that say that a model does not answer it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,11 +207,11 @@ def answers_kind(name: str, kind: type[Query[Any]], model: object = None,
 
 def cannot_answer(name: str, kind: type[Query[Any]]) -> InputError:
     """The error of a backend that does not answer a kind; names those that do."""
-    cannot = _CANNOT.get(kind, f'answers no queries of kind {kind.kind!r}')
     backends, able = usable_backends(), ', '.join(backends_that_answer(kind)) or 'none'
     unmarked = (f' (no method of {name} is marked @answers({kind.__name__}))'
                 if name in backends and not cast(Any, backends[name]).accepts else '')
-    return InputError(f'backend {name!r} {cannot}; choose one that can: {able}{unmarked}')
+    return InputError(f'backend {name!r} {kind.cannot_answer}; choose one that can: '
+                      f'{able}{unmarked}')
 
 
 def resolved_options(name: str, values: Mapping[str, Any], seed: int,
