@@ -253,7 +253,7 @@ class AgentNode(Node):
             if missing:
                 self._world.begin_again()  # an arm is made ready after the wait
                 recorder.report(names.WAITING_STAGE)
-        domain, problem = messages.read_problem(goal, prompts)
+        domain, problem = messages.read_episode_problem(goal, prompts)
         spec = messages.spec_from_msg(goal, problem)
         self._world.wait_until_there(s.startup_timeout_s)
         for port in missing:

@@ -200,7 +200,7 @@ class EpisodeRecording:
             InfrastructureError: the bag cannot be written; StorageError if the disk is full.
         """
         message = started.message
-        _, problem = messages.read_problem(message)
+        _, problem = messages.read_episode_problem(message)
         self.spec = messages.spec_from_msg(message, problem)
         self.folder = folder / fresh_name(folder, self.spec.id)
         self._truth = None if truth is None else NotedTruth(truth, self._write_truth)

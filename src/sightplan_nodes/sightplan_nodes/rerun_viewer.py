@@ -122,7 +122,7 @@ class RerunViewer(Node):
         message = arrival.message
         if arrival.starts:
             self._reader = EventReader()
-            _, problem = messages.read_problem(message)
+            _, problem = messages.read_episode_problem(message)
             return EpisodeStarted(messages.spec_from_msg(message, problem))
         event = self._reader.event(arrival.topic, message)
         if isinstance(event, Observed):

@@ -40,7 +40,7 @@ from sightplan.model.dataclass_json import picture_id
 from sightplan.model.event_handler import EVENT_KINDS, EventHandler
 from sightplan.model.journal import Journal, cannot_write, read_lines
 from sightplan.model.picture_files import read_image
-from sightplan.records.messages import read_problem
+from sightplan.records.messages import read_episode_problem
 from sightplan.records.queries_json import queries_to_json, read_asked, replies_to_json
 from sightplan.records.truth import NotedTruth, TruthReply
 
@@ -119,7 +119,7 @@ def _spec_to_json(spec: EpisodeSpec, domain: Domain) -> dict[str, Any]:
 
 
 def _spec(data: Mapping[str, Any]) -> EpisodeSpec:
-    _, problem = read_problem(SimpleNamespace(**data))
+    _, problem = read_episode_problem(SimpleNamespace(**data))
     return EpisodeSpec(problem=problem, **{
         name: from_json(hint, data[name]) for name, hint in _hints(EpisodeSpec).items()
         if name != 'problem'})

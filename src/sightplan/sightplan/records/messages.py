@@ -454,10 +454,11 @@ def optimal_length(message: Any) -> int | None:
 
 
 def read_problem(message: Any, prompts: Path | None = None) -> tuple[Domain, Problem]:
-    """Domain and problem of an EpisodeEvent, a LoadProblem request or a goal of RunEpisode.
+    """Domain and problem of a message that has the texts of both.
 
-    The texts in the message are used, not files, so that nodes on other machines, and bags
-    replayed later, need none.
+    Those of an EpisodeEvent or a goal of RunEpisode are read by ``read_episode_problem``. The
+    texts in the message are used, not files, so that nodes on other machines, and bags replayed
+    later, need none.
 
     Args:
         message: names the domain, and has the texts.
@@ -470,12 +471,18 @@ def read_problem(message: Any, prompts: Path | None = None) -> tuple[Domain, Pro
     domain = load_domain(message.domain, prompts=prompts)
     if message.domain_pddl and message.domain_pddl != domain.pddl:
         domain = load_domain(message.domain, domain_pddl=message.domain_pddl, prompts=prompts)
-    problem = domain.parse_problem(message.problem_pddl, message.problem,
-                                   f'problem {message.problem!r} of the request')
-    if hasattr(message, 'optimal_length'):
-        problem = dataclasses.replace(problem, optimal_length=optimal_length(message),
-                                      instruction=message.instruction)
-    return domain, problem
+    return domain, domain.parse_problem(message.problem_pddl, message.problem,
+                                        f'problem {message.problem!r} of the request')
+
+
+def read_episode_problem(message: Any, prompts: Path | None = None) -> tuple[Domain, Problem]:
+    """Domain and problem of an EpisodeEvent or a goal of RunEpisode; see ``read_problem``.
+
+    The problem has the instruction and the optimal plan length of the message.
+    """
+    domain, problem = read_problem(message, prompts)
+    return domain, dataclasses.replace(problem, optimal_length=optimal_length(message),
+                                       instruction=message.instruction)
 
 
 def spec_from_msg(message: Any, problem: Problem) -> EpisodeSpec:
@@ -518,11 +525,16 @@ def _seen(message: Any, observed: Mapping[int, Observation]) -> Observation:
     """The observation that a message is about, with what is known about it, without its image."""
     asked = _elsewhere(message)
     known = observed.get(asked.stamp_ns)
-    altered = getattr(message, 'altered', None)
-    if altered is not None and altered.zoom:
-        return dataclasses.replace(known or asked, altered=from_msg(Alteration, altered),
-                                   _digest=[asked.image_id])
     return asked if known is None or known.image_id != asked.image_id else known
+
+
+def _asked_about(message: Any, observed: Mapping[int, Observation]) -> Observation:
+    """The observation that queries showed: as ``_seen``, or altered as the message says."""
+    if not message.altered.zoom:
+        return _seen(message, observed)
+    asked = _elsewhere(message)
+    return dataclasses.replace(observed.get(asked.stamp_ns, asked), _digest=[asked.image_id],
+                               altered=from_msg(Alteration, message.altered))
 
 
 def event_from_msg(topic: str, message: Any,
@@ -543,7 +555,7 @@ def event_from_msg(topic: str, message: Any,
         case topics.AGENT_OBSERVATION:
             return Observed(with_knowledge(_elsewhere(message), message))
         case topics.AGENT_ASKED:
-            return _asked_from_msg(message, _seen(message, observed))
+            return _asked_from_msg(message, _asked_about(message, observed))
         case topics.AGENT_ADOPTED:
             return _adopted_from_msg(message)
         case topics.AGENT_BELIEF:

@@ -33,7 +33,7 @@ from sightplan.records import event_lines, topics
 from sightplan.records.bag_reading import Bag, BagMessage, open_bag, outdated
 from sightplan.records.messages import (
     EventReader,
-    read_problem,
+    read_episode_problem,
     spec_from_msg,
     truth_from_msg,
 )
@@ -177,7 +177,7 @@ class _Attempt:
             SightplanError: its problem cannot be read.
         """
         start = self.arrivals[0].message
-        domain, problem = read_problem(start)
+        domain, problem = read_episode_problem(start)
         spec = spec_from_msg(start, problem)
         events: list[EpisodeEvent] = [EpisodeStarted(spec)]
         received_ns = [self.arrivals[0].received_ns]
