@@ -261,8 +261,8 @@ def test_wrong_settings_are_named(name: str) -> None:
 @every_backend
 def test_a_class_says_what_its_backend_can_and_needs(name: str) -> None:
     cls = BACKENDS.module(name).Backend
-    accepts, traits = (inspect.getattr_static(cls, name) for name in ('accepts', 'traits'))
-    assert isinstance(traits, Traits) and accepts
+    accepts, traits = cls.accepts, inspect.getattr_static(cls, 'traits')
+    assert isinstance(traits, Traits) and isinstance(accepts, frozenset) and accepts
     assert all(issubclass(kind, Query) for kind in accepts)
     assert inspect.getdoc(cls) and BACKENDS.module(name).__doc__
     if traits.truth:
