@@ -47,10 +47,10 @@ from sightplan_models._embedded_locator import SETTINGS_FILE, WEIGHTS_FILE
 from sightplan_models._locator_network import (
     Asked,
     Existence,
+    ExistenceLogits,
     Network,
     Shape,
     Sight,
-    Told,
 )
 from sightplan_models._locator_words import ids_of, mirrored, pieces, tints, words_of
 from sightplan_sim.tabletop.absences import Absences
@@ -355,18 +355,18 @@ class Corpus:
             'named': torch.from_numpy(named), 'told': torch.from_numpy(told)}
 
 
-def losses(told: Told, right: dict[str, Tensor]) -> dict[str, Tensor]:
+def losses(logits: ExistenceLogits, right: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weighted parts of the loss by name."""
     absent, about, colour = right['absent'], right['about'], right['colour']
     # Of what is about no thing that was found, all that is known is that something is there.
     here = about | (~absent & ~about.any(-1))[..., None]
     meant = torch.cat([here, (~absent & ~about.any(-1))[..., None], absent[..., None]], -1)
-    hit = told.which.logsumexp(-1) - told.which.masked_fill(~meant, -1e9).logsumexp(-1)
+    hit = logits.which.logsumexp(-1) - logits.which.masked_fill(~meant, -1e9).logsumexp(-1)
     return {'which': 0.3 * hit.clamp(max=20).mean(),
-            'there': F.binary_cross_entropy_with_logits(told.there, (~absent).float()),
+            'there': F.binary_cross_entropy_with_logits(logits.there, (~absent).float()),
             'word': 0.5 * F.binary_cross_entropy_with_logits(
-                told.meant[right['told']], right['named'][right['told']].float()),
-            'colour': 0.2 * F.cross_entropy(told.colour[colour >= 0], colour[colour >= 0])}
+                logits.meant[right['told']], right['named'][right['told']].float()),
+            'colour': 0.2 * F.cross_entropy(logits.colour[colour >= 0], colour[colour >= 0])}
 
 
 def rounds(corpus: Corpus, batch: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:

@@ -27,9 +27,9 @@ from sightplan_nodes.{node} import main
 mark = Path(__file__).with_suffix('.was_there')
 if {always} or not mark.exists():
     mark.touch()
-    hear = presence.Ears.hear
-    presence.Ears.hear = lambda ears, node, hears: (
-        None if node in ('agent', 'experiment') else hear(ears, node, hears))
+    hear = presence.HeardNodes.hear
+    presence.HeardNodes.hear = lambda heard_nodes, node, hears: (
+        None if node in ('agent', 'experiment') else hear(heard_nodes, node, hears))
 main()
 '''
 

@@ -471,11 +471,11 @@ def test_nothing_is_grasped_that_is_not_located_surely_enough(planner) -> None:
 
 def test_a_problem_without_instruction_is_refused() -> None:
     with pytest.raises(InputError, match='no instruction'):
-        problem('').as_told()
+        problem('').with_instruction_only()
 
 
 def test_told_an_instruction_nobody_knows_objects_or_goal() -> None:
-    told = problem().as_told()
+    told = problem().with_instruction_only()
     assert (told.objects, told.goal, told.init, told.known) == ({}, (), frozenset(), frozenset())
     assert told.instruction == MUGS
 

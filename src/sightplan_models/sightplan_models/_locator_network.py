@@ -400,8 +400,8 @@ def peaks(heat: Tensor, count: int) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What is told of targets' existence.
+class ExistenceLogits:
+    """Logits of whether targets are in the picture, and of what their words mean there.
 
     Attributes:
         which: (B, T, K + 2) logits of what is meant: one of the things, something else that is in
@@ -460,7 +460,7 @@ class Existence(nn.Module):
         for table in (self.order, self.known, self.tint):
             nn.init.normal_(table.weight, 0.0, 0.02)
 
-    def forward(self, sight: Sight, asked: Asked, keep: Tensor | None = None) -> Told:
+    def forward(self, sight: Sight, asked: Asked, keep: Tensor | None = None) -> ExistenceLogits:
         """Tell of all targets of all pictures.
 
         Args:
@@ -496,7 +496,7 @@ class Existence(nn.Module):
             x = layer(x, hidden)
         x = self.norm(x).unflatten(0, (batch, targets))
         which = torch.cat([self.match(x[:, :, 1 + length:])[..., 0], self.nothing(x[:, :, 0])], -1)
-        return Told(which.float(), meant.float(), colour.float())
+        return ExistenceLogits(which.float(), meant.float(), colour.float())
 
 
 def _agreement(colour: Tensor, tint: Tensor) -> Tensor:
@@ -689,9 +689,9 @@ class Network(nn.Module):
             known: (B, T, L) bool, whether it is a known word.
             tint: (B, T, L) number of the colour that it names; see ``tints``.
         """
-        told: Told = self.existence(Sight.of(seen), Asked.of(
+        logits: ExistenceLogits = self.existence(Sight.of(seen), Asked.of(
             seen, reply, text, padding, known, tint))
-        return told.there
+        return logits.there
 
     def _pointed(self, seen: Seen, x: Tensor, length: int, whole: bool) -> Pointed:
         x = self.norm(x)

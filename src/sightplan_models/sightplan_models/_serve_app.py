@@ -45,7 +45,13 @@ from sightplan.queries.choose import MOST_OPTIONS
 from sightplan_models._decisions_wire import EXACT
 from sightplan_models._loopback import is_loopback, without_port
 from sightplan_models._query_wire import from_wire
-from sightplan_models._serve_desk import ClosedError, Desk, FullError, Ticket, prometheus
+from sightplan_models._serve_queue import (
+    ClosedError,
+    FullError,
+    QueuedRequest,
+    RequestQueue,
+    prometheus,
+)
 
 T = TypeVar('T')
 _MOST_QUESTIONS = 400
@@ -96,11 +102,11 @@ class _Refused(Exception):
             'param': self.param or None}}, self.status, self.headers)
 
 
-def make_app(desk: Desk, names: Sequence[str], limits: Limits) -> FastAPI:
+def make_app(queue: RequestQueue, names: Sequence[str], limits: Limits) -> FastAPI:
     """The application.
 
     Args:
-        desk: the queue before the model.
+        queue: the queue before the model.
         names: names by which requests may call the model, its exact one first.
         limits: see there.
     """
@@ -123,7 +129,7 @@ def make_app(desk: Desk, names: Sequence[str], limits: Limits) -> FastAPI:
 
     @app.get('/health')
     async def health() -> dict[str, Any]:
-        return {'status': 'ok', 'waiting': desk.waiting, 'under_way': desk.under_way}
+        return {'status': 'ok', 'waiting': queue.waiting, 'under_way': queue.under_way}
 
     @app.get('/v1/models')
     async def models(request: Request) -> dict[str, Any]:
@@ -134,20 +140,20 @@ def make_app(desk: Desk, names: Sequence[str], limits: Limits) -> FastAPI:
     @app.get('/metrics')
     async def metrics(request: Request) -> PlainTextResponse:
         _admit(request, limits)
-        return PlainTextResponse(prometheus(desk), media_type='text/plain; version=0.0.4')
+        return PlainTextResponse(prometheus(queue), media_type='text/plain; version=0.0.4')
 
     @app.post('/v1/decisions')
     async def decisions(request: Request) -> dict[str, Any]:
         questions, queries = await read(request, lambda body: (
             asked := _questions(body), _typed(body, asked)))
-        replies, usage = await _answered(request, desk, queries, limits)
+        replies, usage = await _answered(request, queue, queries, limits)
         return {'model': names[0], 'usage': _usage(usage), 'answers': [
             _answer(question, reply) for question, reply in zip(questions, replies, strict=True)]}
 
     @app.post('/v1/queries')
     async def queries(request: Request) -> dict[str, Any]:
         asked = await read(request, from_wire)
-        replies, usage = await _answered(request, desk, asked, limits)
+        replies, usage = await _answered(request, queue, asked, limits)
         return {'model': names[0], 'usage': _usage(usage),
                 'replies': [reply.to_json() for reply in replies]}
 
@@ -203,34 +209,34 @@ def _refusing(make: Callable[[], T]) -> T:
         raise _Refused(400, str(error), 'input_error') from error
 
 
-async def _answered(request: Request, desk: Desk, queries: Sequence[Query[Any]],
+async def _answered(request: Request, queue: RequestQueue, queries: Sequence[Query[Any]],
                     limits: Limits) -> tuple[list[Reply], Usage]:
     """The model's replies, unless the client goes away, or it takes too long."""
     for kind in {type(query) for query in queries}:
-        _refusing(functools.partial(check_accepts, desk.model, kind))
+        _refusing(functools.partial(check_accepts, queue.model, kind))
     timeout_s = min(limits.timeout_s, _timeout_s(request))
     try:
-        ticket = desk.submit(queries, timeout_s)
+        queued = queue.submit(queries, timeout_s)
     except FullError as full:
-        raise _Refused(429, f'{desk.waiting} requests wait already; come back later', 'queue_full',
-                       {'Retry-After': f'{full.wait_s:.0f}'}) from full
+        raise _Refused(429, f'{queue.waiting} requests wait already; come back later',
+                       'queue_full', {'Retry-After': f'{full.wait_s:.0f}'}) from full
     except ClosedError as error:
         raise _Refused(503, 'the server ends', 'closing', {'Retry-After': '5'}) from error
     try:
-        return await _wait(request, ticket, timeout_s)
+        return await _wait(request, queued, timeout_s)
     except SightplanError as error:
         for known, status, code in _CODES:
             if isinstance(error, known):
                 raise _Refused(status, str(error), code, _NOT_AGAIN) from error
         raise _Refused(500, str(error), 'server_error') from error
     finally:
-        if not ticket.done.done():
-            desk.drop(ticket)
+        if not queued.done.done():
+            queue.drop(queued)
 
 
-async def _wait(request: Request, ticket: Ticket,
+async def _wait(request: Request, queued: QueuedRequest,
                 timeout_s: float) -> tuple[list[Reply], Usage]:
-    future = asyncio.wrap_future(ticket.done)
+    future = asyncio.wrap_future(queued.done)
     loop = asyncio.get_running_loop()
     end = loop.time() + timeout_s
     try:

@@ -268,8 +268,8 @@ class _Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lesson:
-    """What a refusal teaches about a server.
+class _Fallback:
+    """Way to ask a server further, after it has refused something.
 
     Attributes:
         dialect: the dialect to use from then on.
@@ -547,8 +547,8 @@ class ServerChat(ServerClient[Settings], ChecksPictures, ModelByKind):
             if reply.code in _FILTERED:
                 return _Message(WITHHELD)
             if dialect == self._dialect:  # else another request has found out more
-                if lesson := self._lesson(dialect, reply, wanted, prompt):
-                    self._learn(lesson, reply)
+                if fallback := self._fallback(dialect, reply, wanted, prompt):
+                    self._fall_back(fallback, reply)
                     continue
                 why = (f'{self.name}: {reply.kind.value} ({reply.message}); '
                        f'{await self._remedy(reply)}')
@@ -663,11 +663,11 @@ class ServerChat(ServerClient[Settings], ChecksPictures, ModelByKind):
                      prompt: Prompt) -> bool:
         """Whether an internal error of the server says what it refuses."""
         return (_PERMANENT.search(failure.message) is not None
-                or self._lesson(self._dialect, failure, wanted, prompt) is not None)
+                or self._fallback(self._dialect, failure, wanted, prompt) is not None)
 
-    def _lesson(self, dialect: _Dialect, failure: _openai_server.Failure, wanted: _Wanted,
-                prompt: Prompt) -> _Lesson | None:
-        """What a refusal teaches about the server; None if nothing."""
+    def _fallback(self, dialect: _Dialect, failure: _openai_server.Failure, wanted: _Wanted,
+                  prompt: Prompt) -> _Fallback | None:
+        """Way to ask further that the words of a refusal call for; None if they call for none."""
         s, text = self._settings, f'{failure.param} {failure.message}'.lower()
         change = functools.partial(dataclasses.replace, dialect)
         if not failure.refused_parameters:
@@ -675,44 +675,46 @@ class ServerChat(ServerClient[Settings], ChecksPictures, ModelByKind):
         limit = max(wanted.limit + s.thinking_tokens, dialect.least_tokens)
         if limit < _LEAST_TOKENS and _TOO_FEW.search(text) and re.search(
                 r'max_(?:output_|completion_|new_)?tokens', text):
-            return _Lesson(change(least_tokens=_LEAST_TOKENS), f'takes no limit of {limit} tokens',
-                           f'replies may have {_LEAST_TOKENS}; answer_tokens={_LEAST_TOKENS} says '
-                           'so from the beginning')
+            return _Fallback(change(least_tokens=_LEAST_TOKENS),
+                             f'takes no limit of {limit} tokens', f'replies may have '
+                             f'{_LEAST_TOKENS}; answer_tokens={_LEAST_TOKENS} says so from the '
+                             'beginning')
         other = TOKEN_FIELDS[1 - TOKEN_FIELDS.index(dialect.token_field)]
         if s.token_field == 'auto' and dialect.token_field == TOKEN_FIELDS[0] and (
                 _names(text, dialect.token_field)):
-            return _Lesson(change(token_field=other))
+            return _Fallback(change(token_field=other))
         if 'logprobs' in text and dialect.top_logprobs:
             if dialect.top_logprobs > _FEW_LOGPROBS and (
                     failure.param == 'top_logprobs' or _names(text, 'top_logprobs')
                     or re.search(r'\b(max|greater|exceed|at most|less|between)', text)):
-                return _Lesson(change(top_logprobs=_FEW_LOGPROBS))
-            return _Lesson(change(top_logprobs=0), 'offers no probabilities of tokens',
-                           'answers have none', s.logprobs == 'on' and 'logprobs')
+                return _Fallback(change(top_logprobs=_FEW_LOGPROBS))
+            return _Fallback(change(top_logprobs=0), 'offers no probabilities of tokens',
+                             'answers have none', s.logprobs == 'on' and 'logprobs')
         if prompt.system and dialect.system_role != 'user' and refuses_system(text):
-            return _Lesson(change(system_role='user'), 'has no role for a system text',
-                           "it begins the user's message",
-                           s.system_role != 'auto' and 'system_role')
+            return _Fallback(change(system_role='user'), 'has no role for a system text',
+                             "it begins the user's message",
+                             s.system_role != 'auto' and 'system_role')
         if dialect.stop and _names(text, 'stop'):
-            return _Lesson(change(stop=False))
+            return _Fallback(change(stop=False))
         if wanted.json_schema is not None and dialect.structured and _NO_SCHEMA.search(text):
-            return _Lesson(change(structured=False), 'has no structured output',
-                           'replies are read as free text', s.structured == 'on' and 'structured')
+            return _Fallback(change(structured=False), 'has no structured output',
+                             'replies are read as free text',
+                             s.structured == 'on' and 'structured')
         return None
 
-    def _learn(self, lesson: _Lesson, failure: _openai_server.Failure) -> None:
-        """Send further requests as a refusal teaches.
+    def _fall_back(self, fallback: _Fallback, failure: _openai_server.Failure) -> None:
+        """Send further requests in another way, after a refusal.
 
         Raises:
             RefusedError: a setting insists on what the server refuses.
         """
-        if lesson.setting:
-            raise RefusedError(f'{self.name}: the server {lesson.lacks} ({failure.message}); set '
-                               f'{lesson.setting}=auto to do without')
-        if lesson.lacks:
-            _LOG.warning('%s %s (%s): %s', self.name, lesson.lacks, failure.message,
-                         lesson.instead)
-        self._dialect = lesson.dialect
+        if fallback.setting:
+            raise RefusedError(f'{self.name}: the server {fallback.lacks} ({failure.message}); '
+                               f'set {fallback.setting}=auto to do without')
+        if fallback.lacks:
+            _LOG.warning('%s %s (%s): %s', self.name, fallback.lacks, failure.message,
+                         fallback.instead)
+        self._dialect = fallback.dialect
 
     async def _remedy(self, failure: _openai_server.Failure) -> str:
         s, text = self._settings, f'{failure.param} {failure.message}'.lower()

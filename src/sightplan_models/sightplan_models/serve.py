@@ -111,12 +111,12 @@ def _run(uvicorn: Any, listening: socket.socket, model: Any, options: dict[str, 
     from sightplan.model.query import Query, traits_of
     from sightplan.vlm.recording import EVERY
     from sightplan_models._serve_app import Limits, make_app
-    from sightplan_models._serve_desk import Desk
+    from sightplan_models._serve_queue import RequestQueue
 
-    desk = Desk(model, arguments.queue, arguments.per_pass)
+    queue = RequestQueue(model, arguments.queue, arguments.per_pass)
     names = tuple(dict.fromkeys(filter(None, (
         model.name, arguments.name or str(options.get('model', '')), arguments.backend))))
-    app = make_app(desk, names, Limits(arguments.timeout_s, arguments.body_mb, token, local))
+    app = make_app(queue, names, Limits(arguments.timeout_s, arguments.body_mb, token, local))
     server = uvicorn.Server(uvicorn.Config(
         app, log_level='warning', access_log=False, lifespan='off',
         timeout_graceful_shutdown=max(1, round(arguments.drain_s))))
@@ -130,8 +130,8 @@ def _run(uvicorn: Any, listening: socket.socket, model: Any, options: dict[str, 
               'kinds': sorted(EVERY if kind is Query else kind.kind for kind in model.accepts),
               'traits': dataclasses.asdict(traits_of(model))})
     server.run(sockets=[listening])
-    desk.close()
-    figures = desk.figures
+    queue.close()
+    figures = queue.figures
     note(f'sightplan serve: ended; {figures.requests} requests, {figures.queries} queries')
     return {'url': url, 'model': model.name, 'requests': figures.requests,
             'queries': figures.queries, 'passes': figures.passes, 'failed': figures.failed,

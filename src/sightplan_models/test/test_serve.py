@@ -64,7 +64,7 @@ from sightplan_models import _serve_app
 from sightplan_models import serve as serve_command
 from sightplan_models._query_wire import to_wire
 from sightplan_models._serve_app import Limits, make_app
-from sightplan_models._serve_desk import Desk
+from sightplan_models._serve_queue import RequestQueue
 from sightplan_models.serve import _listen
 
 PICTURE = np.random.default_rng(0).integers(0, 256, (6, 8, 3), dtype=np.uint8)
@@ -122,12 +122,12 @@ class Stub(ModelByKind):
 
 
 @contextlib.contextmanager
-def serving(model: Any, limits: Limits | None = None, **desk: Any) -> Iterator[str]:
+def serving(model: Any, limits: Limits | None = None, **options: Any) -> Iterator[str]:
     """A server in a thread; yields its address."""
     listening = _listen('127.0.0.1', 0)
-    counter = Desk(model, **desk)
+    queue = RequestQueue(model, **options)
     server = uvicorn.Server(uvicorn.Config(make_app(
-        counter, (model.name, 'stub'), limits or Limits()), log_level='warning', lifespan='off'))
+        queue, (model.name, 'stub'), limits or Limits()), log_level='warning', lifespan='off'))
     thread = threading.Thread(target=server.run, kwargs={'sockets': [listening]}, daemon=True)
     thread.start()
     try:
@@ -135,7 +135,7 @@ def serving(model: Any, limits: Limits | None = None, **desk: Any) -> Iterator[s
     finally:
         server.should_exit = True
         thread.join(60)
-        counter.close()
+        queue.close()
         listening.close()
 
 
@@ -376,17 +376,17 @@ def test_what_is_too_much_together_is_answered_one_by_one(
     model.gate.clear()
     model.most = 3
     asked = yes_no_queries(Observation(PICTURE), questions(3))
-    desk = Desk(model)
-    first, *others = (desk.submit(asked, None) for _ in range(3))
+    queue = RequestQueue(model)
+    first, *others = (queue.submit(asked, None) for _ in range(3))
     assert model.reached.wait(60)
-    gone = desk.submit(asked, None)
-    desk.drop(gone)
-    desk.drop(first)  # while the model is at it
+    gone = queue.submit(asked, None)
+    queue.drop(gone)
+    queue.drop(first)  # while the model is at it
     model.gate.set()
-    for ticket in others:
-        assert len(ticket.done.result(60)[0]) == 3
-    desk.close()
-    assert (desk.figures.requests, desk.figures.gone, desk.figures.failed) == (2, 2, 0)
+    for queued in others:
+        assert len(queued.done.result(60)[0]) == 3
+    queue.close()
+    assert (queue.figures.requests, queue.figures.gone, queue.figures.failed) == (2, 2, 0)
 
 
 def wait_until(true: Any) -> None:

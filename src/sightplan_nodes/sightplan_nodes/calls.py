@@ -32,8 +32,8 @@ from sightplan.model import (
     SpendingCapError,
     WorldError,
 )
-from sightplan_nodes.beside import Beside, take_reply
 from sightplan_nodes.failures import raise_error
+from sightplan_nodes.without_executor import NoExecutorGroup, take_reply
 
 _POLL_S = 0.05
 _AGAIN_S = 1.0
@@ -221,7 +221,7 @@ class _Client:
 
     def __init__(self, node: Node, srv_type: Any, name: str, server: str) -> None:
         self._node, self.server, self._taking = node, server, threading.Lock()
-        self.client = node.create_client(srv_type, name, callback_group=Beside())
+        self.client = node.create_client(srv_type, name, callback_group=NoExecutorGroup())
 
     def is_there(self) -> bool:
         """Whether the service is discovered.

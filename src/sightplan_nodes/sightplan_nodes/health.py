@@ -285,7 +285,7 @@ def listen(seconds: float, context: rclpy.context.Context | None = None,
         node.destroy_node()
 
 
-def who_hears_whom(table: Mapping[str, Collection[str]]) -> list[Health]:
+def presence_health(table: Mapping[str, Collection[str]]) -> list[Health]:
     """Note of the nodes that hear all others that are there.
 
     Args:
@@ -350,7 +350,7 @@ def main(args: Sequence[str] | None = None) -> int:
             found += check(arguments.nodes, arguments.timeout, place=place)
         if arguments.hears:
             table = listen(min(arguments.timeout, _LISTEN_S), namespace=probe.namespace)
-            found += who_hears_whom(table)
+            found += presence_health(table)
     except InputError as error:
         sys.stderr.write(f'health: {error}\n')
         return USAGE

@@ -333,9 +333,9 @@ class OperatorConsole(Node):
             client.remove_pending_request(future)
             self._say(f'NOT {what}: no answer of {client.service_name} for {now - since:.0f} s; '
                       'its node hangs or has died')
-        self._look_who_is_there()
+        self._check_arms_present()
 
-    def _look_who_is_there(self) -> None:
+    def _check_arms_present(self) -> None:
         arms = self.count_publishers(self._topic)
         if arms and not self._present:
             self._present = True

@@ -22,15 +22,15 @@ from sightplan.graphs.hearing import HEARD_S, LOST_S, PERIOD_S, Hearing
 from sightplan.graphs.keeping import Reporter
 from sightplan.records import messages
 from sightplan_nodes import names, qos
-from sightplan_nodes.beside import Beside, take_message
 from sightplan_nodes.diagnosis import Diagnosis
 from sightplan_nodes.failures import error_text
 from sightplan_nodes.status import NodeStatus
+from sightplan_nodes.without_executor import NoExecutorGroup, take_message
 
 _SLICE_S = 0.2  # the thread looks so often whether it is to end
 
 
-class Ears:
+class HeardNodes:
     """The nodes that a node hears, and connections that are lost by its and their messages.
 
     Not thread-safe, and without ROS.
@@ -68,7 +68,7 @@ class Ears:
         table = self._hearing.table()
         return {node: table[node] for node in self.ages() if node in table}
 
-    def complaints(self) -> list[str]:
+    def lost_connections(self) -> list[str]:
         """Descriptions of connections to other nodes that are lost for good."""
         ages, now = self.ages(), self._clock()
         if ages or not self._heard_at:
@@ -108,15 +108,15 @@ class Presence:
             environ: names the pipe to a launcher that keeps the graph, if there is one.
         """
         self._node, self.name = node, status.name
-        self.ears = Ears(self.name)
+        self.heard_nodes = HeardNodes(self.name)
         self._reporter = Reporter(environ)
-        self._complained: set[str] = set()
+        self._reported: set[str] = set()
         self._ages: Mapping[str, float] = {}
-        self._complaints: list[str] = []
+        self._lost: list[str] = []
         self._beat_pub = node.create_publisher(msg.Heartbeat, names.PRESENCE, qos.PRESENCE)
         self._subscription = node.create_subscription(
             msg.Heartbeat, names.PRESENCE, _taken_by_the_thread, qos.PRESENCE,
-            callback_group=Beside())
+            callback_group=NoExecutorGroup())
         status.also.append(self.diagnose)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._live, name=f'presence of {self.name}',
@@ -154,33 +154,33 @@ class Presence:
 
     def _hear(self, heard: msg.Heartbeat) -> None:
         if messages.time_from_msg(heard.header.stamp):
-            self.ears.hear(heard.node, list(heard.hears))
+            self.heard_nodes.hear(heard.node, list(heard.hears))
         else:
-            self.ears.forget(heard.node)
+            self.heard_nodes.forget(heard.node)
 
     def _say(self) -> None:
-        ages = self.ears.ages()
+        ages = self.heard_nodes.ages()
         stamp = self._node.get_clock().now().to_msg()
         beat = msg.Heartbeat(node=self.name, hears=list(ages))
         beat.header.stamp = stamp
         self._beat_pub.publish(beat)
-        self._reporter.tell(self.name, list(ages), self.ears.others())
-        self._ages, self._complaints = ages, self.ears.complaints()
-        self._complain(self._complaints)
+        self._reporter.tell(self.name, list(ages), self.heard_nodes.others())
+        self._ages, self._lost = ages, self.heard_nodes.lost_connections()
+        self._log_lost(self._lost)
 
-    def _complain(self, complaints: list[str]) -> None:
-        about = {_without_numbers(one) for one in complaints}
-        if about - self._complained:
-            self._node.get_logger().error(messages.text('; '.join(complaints)))
-        elif self._complained and not about:
+    def _log_lost(self, lost: list[str]) -> None:
+        about = {_without_numbers(one) for one in lost}
+        if about - self._reported:
+            self._node.get_logger().error(messages.text('; '.join(lost)))
+        elif self._reported and not about:
             self._node.get_logger().info('hears and is heard again')
-        self._complained = about
+        self._reported = about
 
     def diagnose(self, diagnosis: Diagnosis) -> None:
         """Add the nodes that are heard, the ages of their messages, and lost connections."""
         diagnosis.note(hears_s_ago={name: round(age, 1) for name, age in self._ages.items()})
-        for complaint in self._complaints:
-            diagnosis.error(complaint)
+        for report in self._lost:
+            diagnosis.error(report)
 
 
 def _taken_by_the_thread(message: Any) -> None:

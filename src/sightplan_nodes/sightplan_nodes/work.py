@@ -19,8 +19,8 @@ from rclpy.task import Future
 
 from sightplan.model import DeadlineError, InfrastructureError, SightplanError
 from sightplan.records.messages import text
-from sightplan_nodes.beside import Beside, take_request
 from sightplan_nodes.failures import error_text, fill_error
+from sightplan_nodes.without_executor import NoExecutorGroup, take_request
 
 T = TypeVar('T')
 
@@ -191,7 +191,7 @@ class WorkerService:
         self._closing = False
         self._wake = GuardCondition(None, None, node.context)
         self._service = node.create_service(
-            srv_type, name, lambda request, response: response, callback_group=Beside())
+            srv_type, name, lambda request, response: response, callback_group=NoExecutorGroup())
         self._thread = threading.Thread(target=self._receive, name=name, daemon=True)
         self._thread.start()
 

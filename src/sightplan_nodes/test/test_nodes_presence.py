@@ -27,7 +27,7 @@ from sightplan_nodes.diagnosis import LAST_ERROR, Diagnosis, Level
 from sightplan_nodes.experiment import ExperimentNode
 from sightplan_nodes.grounder import GrounderNode
 from sightplan_nodes.metrics_recorder import MetricsRecorder
-from sightplan_nodes.presence import Ears, Presence
+from sightplan_nodes.presence import HeardNodes, Presence
 from sightplan_nodes.sim_bridge import SimBridge
 from sightplan_nodes.status import BUSY_S, NodeStatus
 from sightplan_nodes.symbolic_planner import SymbolicPlannerNode
@@ -41,26 +41,27 @@ class Clock:
         return self.now
 
 
-# Ears: what a node makes of what it hears. No ROS.
+# HeardNodes: what a node makes of what it hears. No ROS.
 
-def listening(clock: Clock, ears: Ears, hears: dict[str, list[str]], seconds: float) -> list[str]:
+def listening(clock: Clock, heard_nodes: HeardNodes, hears: dict[str, list[str]],
+              seconds: float) -> list[str]:
     """What a node complains of after others have said for so long whom they hear."""
     for _ in range(round(seconds)):
         clock.now += 1.0
         for node, heard in hears.items():
-            ears.hear(node, heard)
-        found = ears.complaints()
+            heard_nodes.hear(node, heard)
+        found = heard_nodes.lost_connections()
     return found
 
 
 @pytest.fixture
-def ears() -> tuple[Clock, Ears]:
+def heard_nodes() -> tuple[Clock, HeardNodes]:
     clock = Clock()
-    return clock, Ears('me', clock)
+    return clock, HeardNodes('me', clock)
 
 
-def test_a_node_among_those_that_hear_each_other_has_nothing_to_complain_of(ears) -> None:
-    clock, mine = ears
+def test_a_node_among_those_that_hear_each_other_has_nothing_to_complain_of(heard_nodes) -> None:
+    clock, mine = heard_nodes
     assert listening(clock, mine, {'me': [], 'agent': ['me', 'eyes'], 'eyes': ['me', 'agent']},
                      2 * LOST_S) == []
     assert mine.ages() == {'agent': 0.0, 'eyes': 0.0}, 'itself it does not hear'
@@ -68,8 +69,8 @@ def test_a_node_among_those_that_hear_each_other_has_nothing_to_complain_of(ears
     assert mine.ages() == {}
 
 
-def test_who_is_deaf_to_one_says_so_and_so_does_who_is_not_heard(ears) -> None:
-    clock, mine = ears
+def test_who_is_deaf_to_one_says_so_and_so_does_who_is_not_heard(heard_nodes) -> None:
+    clock, mine = heard_nodes
     said = listening(clock, mine, {'agent': ['me', 'eyes']}, LOST_S + 2)
     assert said == ['has not heard eyes for 21 s, which agent hears: restart this node, or eyes']
     said = listening(clock, mine, {'agent': ['me', 'eyes'], 'eyes': ['agent']}, LOST_S + 2)
@@ -77,8 +78,8 @@ def test_who_is_deaf_to_one_says_so_and_so_does_who_is_not_heard(ears) -> None:
     assert listening(clock, mine, {'agent': ['me', 'eyes'], 'eyes': ['agent', 'me']}, 1) == []
 
 
-def test_who_hears_nobody_any_more_says_so_unless_they_said_that_they_end(ears) -> None:
-    clock, mine = ears
+def test_who_hears_nobody_any_more_says_so_unless_they_said_that_they_end(heard_nodes) -> None:
+    clock, mine = heard_nodes
     assert listening(clock, mine, {}, 2 * LOST_S) == [], 'it is alone'
     listening(clock, mine, {'agent': ['me'], 'eyes': ['me']}, 2)
     said = listening(clock, mine, {}, LOST_S + HEARD_S + 2)
@@ -169,8 +170,8 @@ def test_nodes_say_whom_they_hear_and_that_they_end(
         for module in ('presence', 'status'):
             monkeypatch.setattr(f'sightplan_nodes.{module}.PERIOD_S', 0.05)
         with present(Node('eyes'), Node('sim', namespace='/hardware')) as (eyes, sim):
-            eventually(lambda: list(eyes.ears.ages()) == ['hardware/sim'], 'eyes to hear')
-            eventually(lambda: list(sim.ears.ages()) == ['eyes'], 'sim to hear')
+            eventually(lambda: list(eyes.heard_nodes.ages()) == ['hardware/sim'], 'eyes to hear')
+            eventually(lambda: list(sim.heard_nodes.ages()) == ['eyes'], 'sim to hear')
             eventually(lambda: any(beat.node == 'eyes' and list(beat.hears) == ['hardware/sim']
                                    for beat in watcher.beats), 'eyes to say so')
             assert health.main(['--hears', '--json', '--timeout', '0.5']) == health.HEALTHY
@@ -179,7 +180,7 @@ def test_nodes_say_whom_they_hear_and_that_they_end(
             eventually(lambda: watcher.newest('eyes').get('hears_s_ago', '').startswith(
                 'hardware/sim '), 'the diagnostics')
             sim.close()
-            eventually(lambda: not eyes.ears.ages(), 'eyes to know that sim has ended')
+            eventually(lambda: not eyes.heard_nodes.ages(), 'eyes to know that sim has ended')
         eventually(lambda: sum(not (beat.header.stamp.sec or beat.header.stamp.nanosec)
                                for beat in watcher.beats) == 2, 'that both have ended')
 
@@ -192,20 +193,20 @@ def test_what_is_lost_is_logged_once_and_on_diagnostics(monkeypatch: pytest.Monk
         monkeypatch.setattr(f'sightplan_nodes.{module}.PERIOD_S', 0.05)
     watcher, said = Watcher(), []
     with spinning(watcher), present(Node('eyes'), Node('agent'), Node('arm')) as (eyes, agent, _):
-        hear = eyes.ears.hear
+        hear = eyes.heard_nodes.hear
         for one in (eyes, agent):
             monkeypatch.setattr(one, '_node', _Saying(one._node, said))
-        monkeypatch.setattr(eyes.ears, 'hear', lambda node, hears: (
+        monkeypatch.setattr(eyes.heard_nodes, 'hear', lambda node, hears: (
             None if node == 'agent' else hear(node, hears)))
         eventually(lambda: 'has not heard agent' in watcher.newest('eyes').get('MESSAGE', ''),
-                   'the complaint')
+                   'the report')
         assert watcher.newest('eyes')['LEVEL'] == 'ERROR'
         eventually(lambda: 'eyes has not heard this node' in watcher.newest('agent').get(
-            'MESSAGE', ''), 'the complaint of the other')
+            'MESSAGE', ''), 'the report of the other')
         count = len(watcher.arrays)
         eventually(lambda: len(watcher.arrays) > count + 30, 'more of them')
         assert sum('has not heard agent' in words for _, words in said) == 1, said
-        monkeypatch.setattr(eyes.ears, 'hear', hear)
+        monkeypatch.setattr(eyes.heard_nodes, 'hear', hear)
         eventually(lambda: ('eyes', 'hears and is heard again') in said, 'the end of it')
         eventually(lambda: 'heard' not in watcher.newest('eyes')['MESSAGE'], 'its end there')
 
@@ -274,7 +275,8 @@ def test_half_a_heartbeat_does_not_end_the_hearing(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(presence_module, 'take_message', take_or_break)
     with present(Node('eyes'), Node('agent')) as (eyes, agent):
         eventually(lambda: len(taken) > 3, 'more of them')
-        eventually(lambda: 'agent' in eyes.ears.ages() and 'eyes' in agent.ears.ages(), 'to hear')
+        eventually(lambda: ('agent' in eyes.heard_nodes.ages()
+                            and 'eyes' in agent.heard_nodes.ages()), 'to hear')
 
 
 def test_the_last_error_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,10 +340,10 @@ def test_an_arm_says_what_holds_it_and_what_is_not_guaranteed() -> None:
 # The console.
 
 def test_the_console_shows_who_hears_whom() -> None:
-    found = health.who_hears_whom({'agent': ['eyes'], 'eyes': []})
+    found = health.presence_health({'agent': ['eyes'], 'eyes': []})
     assert [(one.node, one.healthy, one.reason) for one in found] == [
         ('agent', True, 'hears eyes'), ('eyes', False, 'hears nobody; not agent')]
-    (nobody,) = health.who_hears_whom({})
+    (nobody,) = health.presence_health({})
     assert not nobody.healthy and 'no node says that it is there' in nobody.reason
 
 
@@ -354,7 +356,7 @@ def test_a_busy_executor_hears_all_the_same() -> None:
             super().__init__('busy')
             self.create_timer(0.0, lambda: blocked.wait(20.0))
     with present(Busy(), Node('eyes')) as (busy, _):
-        eventually(lambda: 'eyes' in busy.ears.ages(), 'the busy one to hear')
+        eventually(lambda: 'eyes' in busy.heard_nodes.ages(), 'the busy one to hear')
         blocked.set()
 
 

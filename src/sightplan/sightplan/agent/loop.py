@@ -120,7 +120,7 @@ class _Session:
         # name of the problem in it.
         self._instructed = policy.reads_instruction
         self._visible_facts = policy.reads_visible_facts
-        problem = (spec.problem.as_told() if self._instructed
+        problem = (spec.problem.with_instruction_only() if self._instructed
                    else spec.problem.for_agent(spec.pictured_goal))
         if policy.needs_truth:  # it may know what the true state does not tell: goal and plans
             problem = replace(spec.problem, init=problem.init)

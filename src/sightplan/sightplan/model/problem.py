@@ -78,7 +78,7 @@ class Problem:
                        goal=() if pictured_goal else self.goal, optimal_length=None, source='',
                        plans={})
 
-    def as_told(self) -> Problem:
+    def with_instruction_only(self) -> Problem:
         """Return the problem without its objects and goal, so that only the instruction is left.
 
         Raises:

@@ -190,7 +190,7 @@ def check_instructions(settings: RunSettings, pairs: Iterable[tuple[str, Problem
     if not reads_instruction(settings.method):
         return
     for _, problem in pairs:
-        problem.as_told()
+        problem.with_instruction_only()
     check_backend(settings.backend, Detect, None, settings.backend_options)
 
 

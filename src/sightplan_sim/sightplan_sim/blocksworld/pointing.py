@@ -19,8 +19,8 @@ MOST_COLUMNS = 6
 MOST_OF_A_KIND = 4
 WORDS = {'r': 'red', 'g': 'green', 'b': 'blue', 'y': 'yellow', 'p': 'purple', 'o': 'orange'}
 
-Ways = tuple[str, ...]
-_TRAINING: dict[str, Ways] = {
+Phrasings = tuple[str, ...]
+_TRAINING: dict[str, Phrasings] = {
     'block': ('the {0} block', 'the block that is {0}', 'the {0} cube'),
     'above': ('the block on top of the {0} block', 'the block that stands on the {0} one'),
     'below': ('the block under the {0} block', 'the block that the {0} block stands on'),
@@ -29,7 +29,7 @@ _TRAINING: dict[str, Ways] = {
     'right': ('the rightmost stack of blocks', 'the stack that is furthest right'),
     'free': ('a block that can be picked up without moving another one',
              'a block with nothing on top of it')}
-_HELD_OUT: dict[str, Ways] = {
+_HELD_OUT: dict[str, Phrasings] = {
     'block': ('the cube whose colour is {0}', 'that {0} block'),
     'above': ('which block does the {0} one carry?',),
     'below': ('what is the {0} block resting on?',),
@@ -84,12 +84,13 @@ def _stacks(rng: np.random.Generator) -> Stacks:
 
 
 def _tasks(stacks: Stacks, masks: dict[str, Mask], rng: np.random.Generator,
-           ways: dict[str, Ways]) -> Iterator[PointingTask]:
+           phrasings: dict[str, Phrasings]) -> Iterator[PointingTask]:
     def chosen(asked: Sequence[tuple[str, str, NDArray[np.bool_], str]], stage: str, kind: str,
                ) -> Iterator[PointingTask]:
         for k in rng.permutation(len(asked))[:MOST_OF_A_KIND]:
             way, word, mask, piece = asked[k]
-            yield PointingTask(str(rng.choice(ways[way])).format(word), stage, kind, mask, piece)
+            text = str(rng.choice(phrasings[way])).format(word)
+            yield PointingTask(text, stage, kind, mask, piece)
 
     seen = {colour for colour, mask in masks.items() if mask.sum() >= LEAST_PIXELS}
     yield from chosen([('block', WORDS[c], masks[c], WORDS[c]) for c in sorted(seen)],

@@ -26,8 +26,8 @@ MOST_OF_A_KIND = 4
 _TRIES = 20
 SPLITS = ('simple', 'medium', 'hard', 'search')
 
-Ways = tuple[str, ...]
-_TRAINING: dict[str, Ways] = {
+Phrasings = tuple[str, ...]
+_TRAINING: dict[str, Phrasings] = {
     'object': ('the {0}', 'the only {0}', 'the {0} in this room'),
     'left': ('the leftmost {0}', 'the {0} that is furthest left'),
     'right': ('the rightmost {0}', 'the {0} that is furthest right'),
@@ -35,7 +35,7 @@ _TRAINING: dict[str, Ways] = {
     'inside': ('the {0} inside the {1}', 'the {0} that is in the {1}'),
     'open': ('the open {0}', 'the {0} that is open'),
     'shut': ('the closed {0}', 'the {0} that is closed')}
-_HELD_OUT: dict[str, Ways] = {
+_HELD_OUT: dict[str, Phrasings] = {
     'object': ('that {0} over there', 'where can one see the {0}'),
     'left': ('of all {0}s the one at the left',), 'right': ('of all {0}s the one at the right',),
     'ontop': ('what {0} does the {1} carry',), 'inside': ('what {0} does the {1} hold',),
@@ -110,7 +110,7 @@ def _problem(name: str, rng: random.Random) -> Problem:
 
 
 def _tasks(problem: Problem, masks: dict[str, Mask], state: State, rng: random.Random,
-           ways: dict[str, Ways]) -> Iterator[PointingTask]:
+           phrasings: dict[str, Phrasings]) -> Iterator[PointingTask]:
     count = Counter(map(words_of, masks))
     kinds: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {'object': [], 'restriction': []}
     middle = {name: float(mask.nonzero()[1].mean()) for name, mask in masks.items()}
@@ -137,4 +137,5 @@ def _tasks(problem: Problem, masks: dict[str, Mask], state: State, rng: random.R
                 kinds['restriction'].append((name, 'open' if is_open else 'shut', (word,)))
     for kind, asked in kinds.items():
         for name, way, words in rng.sample(asked, min(MOST_OF_A_KIND, len(asked))):
-            yield PointingTask(rng.choice(ways[way]).format(*words), 's1', kind, masks[name], name)
+            text = rng.choice(phrasings[way]).format(*words)
+            yield PointingTask(text, 's1', kind, masks[name], name)

@@ -50,7 +50,8 @@ def items_in(folder: Path, view: View, scenarios_file: Path | None, count: int, 
     samples = pair_samples.read_pair_samples(files)
     tasks = find_tasks(folder, scenarios_file)
     thresholds = find_thresholds(folder) or PATHEVAL
-    found = records.records_of(folder, view, files, records.Beside(tasks, samples, thresholds))
+    found = records.records_of(folder, view, files,
+                               records.RecordContext(tasks, samples, thresholds))
     if found.items:
         return FolderItems(found.items, _sentences(found.skipped), found.sha256)
     if found.seen:

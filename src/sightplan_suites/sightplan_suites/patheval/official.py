@@ -286,7 +286,7 @@ def check(folder: Path, scenarios_file: Path | None = None) -> CheckReport:
     files = read_json_files(folder)
     tasks, thresholds = find_tasks(folder, scenarios_file), find_thresholds(folder)
     samples = pair_samples.read_pair_samples(files)
-    found = records.records_of(folder, None, files, records.Beside(
+    found = records.records_of(folder, None, files, records.RecordContext(
         tasks, samples, thresholds or PATHEVAL))
     segments, bad = read_segments(folder)
     outputs = files.of(Kind.OUTPUTS)

@@ -104,7 +104,7 @@ class Records:
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class RecordContext:
     """What the other files of a folder tell about its records.
 
     Attributes:
@@ -137,21 +137,22 @@ def read_records(folder: Path, view: View | None = '2d', scenarios_file: Path | 
     """
     check_folder(folder)
     files = read_json_files(folder)
-    beside = Beside(find_tasks(folder, scenarios_file), read_pair_samples(files),
-                    find_thresholds(folder) or PATHEVAL)
-    return records_of(folder, view, files, beside)
+    context = RecordContext(find_tasks(folder, scenarios_file), read_pair_samples(files),
+                            find_thresholds(folder) or PATHEVAL)
+    return records_of(folder, view, files, context)
 
 
-def records_of(folder: Path, view: View | None, files: JsonFiles, beside: Beside) -> Records:
+def records_of(folder: Path, view: View | None, files: JsonFiles, context: RecordContext,
+               ) -> Records:
     """Read the records among the files of a folder; see ``read_records``.
 
     Args:
         folder: of the files.
         view: that is wanted; None: both.
         files: all JSON files.
-        beside: what other files tell.
+        context: what other files tell.
     """
-    reader, digest = _Reader(folder, view, beside), hashlib.sha256()
+    reader, digest = _Reader(folder, view, context), hashlib.sha256()
     reader.skipped += files.skipped
     reader.seen += files.damaged
     for file in files.of(Kind.RECORDS):
@@ -159,8 +160,8 @@ def records_of(folder: Path, view: View | None, files: JsonFiles, beside: Beside
         digest.update(file.path.read_bytes())
     for picture in sorted(reader.pictures):
         digest.update(picture.read_bytes())
-    if beside.tasks is not None:
-        digest.update(beside.tasks.sha256.encode())
+    if context.tasks is not None:
+        digest.update(context.tasks.sha256.encode())
     found, skipped = reader.named(), [*reader.skipped, *reader.of_other_views()]
     return Records([one.item for one in found], [one.view for one in found], skipped,
                    reader.noted, digest.hexdigest()[:12], reader.seen)
@@ -179,8 +180,8 @@ class _Read:
 class _Reader:
     """Reads files of records."""
 
-    def __init__(self, folder: Path, view: View | None, beside: Beside) -> None:
-        self._folder, self._view, self._beside = folder, view, beside
+    def __init__(self, folder: Path, view: View | None, context: RecordContext) -> None:
+        self._folder, self._view, self._context = folder, view, context
         self.skipped: list[Skipped] = []
         self.noted: list[Skipped] = []
         self.pictures: set[Path] = set()
@@ -253,18 +254,18 @@ class _Reader:
         values = _values(row, where)
         file = self._picture(row.image, path, where)
         number, vector = self._task(row, task, where)
-        sample = self._beside.pairs.of(task, values)
+        sample = self._context.pairs.of(task, values)
         item = row.map or next(filter(None, map(environment_in, (row.file, row.image))), '') or (
             row.image if sample is None else sample.map)
         votes: tuple[str, ...] = ()
         if vector is not None:
-            found = label_pair(*values, vector, thresholds=self._beside.thresholds)
+            found = label_pair(*values, vector, thresholds=self._context.thresholds)
             votes = tuple(name for name, _ in found.votes)
             self._note_label(found, label, where)
         self.pictures.add(file)
         return Item(str(row.id), item, row.image if sample is None else sample.pair, number, task,
                     vector, values, label, votes, FromFile(row.image, file),
-                    self._beside.thresholds)
+                    self._context.thresholds)
 
     def _task(self, row: _Row, task: str, where: str) -> tuple[int, Vector | None]:
         """Number and vector of a task: by its number, or else by its sentence.
@@ -278,7 +279,7 @@ class _Reader:
                 raise InputError(f'{where}: scenario = {row.scenario} (give 1 to '
                                  f'{len(ours.by_number)}, or leave it out)')
             return row.scenario, ours.by_number[row.scenario].vector
-        for tasks in (self._beside.tasks, ours):
+        for tasks in (self._context.tasks, ours):
             if tasks is not None and (number := tasks.number(task)):
                 return number, tasks.by_number[number].vector
         return 0, None

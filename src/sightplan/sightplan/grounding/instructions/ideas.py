@@ -244,7 +244,7 @@ def _told(text: str) -> Iterator[Idea]:
             yield idea
 
 
-def _is_torn(text: str) -> bool:
+def _mixes_ideas(text: str) -> bool:
     """Whether a text tells ideas of quite different things."""
     first, *others = _told(text)
     return bool(first.things) and any(
@@ -340,7 +340,7 @@ def _wish(group: Sequence[_Sentence], mentions: Iterator[int]) -> Wish | None:
         opened = True if idea.look == 'shut' else None
         return Wish((), Things((kinds,), number=1, said='drawer', opened=opened),
                     idea.look == 'shut')
-    if _is_torn(text) or (
+    if _mixes_ideas(text) or (
         not idea.rest and _says(ideas().leaves_out, text.replace(', but', ','))
     ):
         return None

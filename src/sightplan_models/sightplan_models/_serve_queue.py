@@ -37,7 +37,7 @@ class ClosedError(Exception):
 
 
 @dataclass(eq=False)
-class Ticket:
+class QueuedRequest:
     """A request that waits, or is being answered.
 
     Attributes:
@@ -96,17 +96,17 @@ class Figures:
     seconds: float = 0.0
     buckets: list[int] = field(default_factory=lambda: [0] * (len(_BUCKETS_S) + 1))
 
-    def answered(self, ticket: Ticket) -> None:
+    def answered(self, request: QueuedRequest) -> None:
         """Count an answered request."""
-        took_s = time.monotonic() - ticket.began_s
+        took_s = time.monotonic() - request.began_s
         self.requests += 1
-        self.queries += len(ticket.queries)
+        self.queries += len(request.queries)
         self.seconds += took_s
         self.buckets[next((number for number, most in enumerate(_BUCKETS_S) if took_s <= most),
                           len(_BUCKETS_S))] += 1
 
 
-class Desk:
+class RequestQueue:
     """Takes requests to one model, and has a thread answer them.
 
     Args:
@@ -119,8 +119,8 @@ class Desk:
         self.model = model
         self.figures = Figures()
         self._most_waiting, self._most_per_pass = most_waiting, most_per_pass
-        self._waiting: list[Ticket] = []
-        self._under_way: list[Ticket] = []
+        self._waiting: list[QueuedRequest] = []
+        self._under_way: list[QueuedRequest] = []
         self._changed = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name='serve', daemon=True)
@@ -136,15 +136,15 @@ class Desk:
         """Number of requests that the model is at."""
         return len(self._under_way)
 
-    def submit(self, queries: Sequence[Query[Any]], timeout_s: float | None) -> Ticket:
+    def submit(self, queries: Sequence[Query[Any]], timeout_s: float | None) -> QueuedRequest:
         """Put a request into the queue.
 
         Raises:
             FullError: too many wait.
             ClosedError: the server ends.
         """
-        ticket = Ticket(list(queries), None if timeout_s is None else
-                        time.monotonic() + timeout_s)
+        request = QueuedRequest(list(queries), None if timeout_s is None else
+                                time.monotonic() + timeout_s)
         with self._changed:
             if self._closed:
                 raise ClosedError
@@ -152,16 +152,16 @@ class Desk:
                 self.figures.refused += 1
                 mean_s = self.figures.busy_s / max(1, self.figures.passes)
                 raise FullError(max(1.0, mean_s * len(self._waiting)))
-            self._waiting.append(ticket)
+            self._waiting.append(request)
             self._changed.notify()
-        return ticket
+        return request
 
-    def drop(self, ticket: Ticket) -> None:
+    def drop(self, request: QueuedRequest) -> None:
         """Nobody waits for a request any more."""
         with self._changed:
-            if ticket in self._waiting:
-                self._waiting.remove(ticket)
-            self.figures.gone += ticket.done.cancel()
+            if request in self._waiting:
+                self._waiting.remove(request)
+            self.figures.gone += request.done.cancel()
 
     def close(self) -> None:
         """Take no more requests, answer those that wait, and end the thread."""
@@ -186,16 +186,16 @@ class Desk:
             finally:
                 self._under_way = []
 
-    def _answer(self, tickets: list[Ticket]) -> None:
+    def _answer(self, requests: list[QueuedRequest]) -> None:
         """Answer requests about one thing together; each alone where that fails."""
-        wanted = [ticket for ticket in tickets if ticket.wanted]
+        wanted = [request for request in requests if request.wanted]
         self.figures.joined += len(wanted) if len(wanted) > 1 else 0
         try:
             replies, usage = self._ask(wanted)
         except Exception as error:  # a defect must not end the thread that serves all others
             if len(wanted) > 1:
-                for ticket in wanted:
-                    self._answer([ticket])
+                for request in wanted:
+                    self._answer([request])
             elif isinstance(error, SightplanError):
                 self._fail(wanted, error)
             else:
@@ -207,31 +207,31 @@ class Desk:
         if not replies:
             return
         start, total = 0, len(replies)
-        for ticket in wanted:
-            end = start + len(ticket.queries)
-            share = Usage(usage.requests * len(ticket.queries) // total,
-                          usage.prompt_tokens * len(ticket.queries) // total,
-                          usage.completion_tokens * len(ticket.queries) // total)
-            if ticket.done.set_running_or_notify_cancel():
-                self.figures.answered(ticket)
-                ticket.done.set_result((replies[start:end], share))
+        for request in wanted:
+            end = start + len(request.queries)
+            share = Usage(usage.requests * len(request.queries) // total,
+                          usage.prompt_tokens * len(request.queries) // total,
+                          usage.completion_tokens * len(request.queries) // total)
+            if request.done.set_running_or_notify_cancel():
+                self.figures.answered(request)
+                request.done.set_result((replies[start:end], share))
             start = end
 
-    def _fail(self, tickets: Sequence[Ticket], error: Exception) -> None:
-        for ticket in tickets:
-            if ticket.done.set_running_or_notify_cancel():
+    def _fail(self, requests: Sequence[QueuedRequest], error: Exception) -> None:
+        for request in requests:
+            if request.done.set_running_or_notify_cancel():
                 self.figures.failed += 1
-                ticket.done.set_exception(error)
+                request.done.set_exception(error)
 
-    def _ask(self, tickets: Sequence[Ticket]) -> tuple[list[Reply], Usage]:
+    def _ask(self, requests: Sequence[QueuedRequest]) -> tuple[list[Reply], Usage]:
         """The replies to all queries of requests; none where nobody waits any more."""
-        queries = _merged(tickets)
+        queries = _merged(requests)
         before = self.model.usage
         replies: list[Reply] = []
         for start in range(0, len(queries), self._most_per_pass):
-            if not any(ticket.wanted for ticket in tickets):
+            if not any(request.wanted for request in requests):
                 return [], Usage()
-            ends = [ticket.end_s for ticket in tickets]
+            ends = [request.end_s for request in requests]
             left_s = (None if None in ends else
                       max(end for end in ends if end is not None) - time.monotonic())
             began_s = time.monotonic()
@@ -244,19 +244,19 @@ class Desk:
         return replies, used_between(before, self.model.usage) or Usage()
 
 
-def _merged(tickets: Sequence[Ticket]) -> list[Query[Any]]:
+def _merged(requests: Sequence[QueuedRequest]) -> list[Query[Any]]:
     """The queries of requests; yes/no questions about one observation share its object."""
-    queries = [query for ticket in tickets for query in ticket.queries]
-    if len(tickets) < 2:
+    queries = [query for request in requests for query in request.queries]
+    if len(requests) < 2:
         return queries
     seen = next(query.observation for query in queries if isinstance(query, YesNo))
     return [dataclasses.replace(query, observation=seen) if isinstance(query, YesNo) else query
             for query in queries]
 
 
-def prometheus(desk: Desk) -> str:
+def prometheus(queue: RequestQueue) -> str:
     """The figures of a queue in Prometheus' text format."""
-    figures, usage = desk.figures, desk.model.usage or Usage()
+    figures, usage = queue.figures, queue.model.usage or Usage()
     lines: list[str] = []
 
     def tell(name: str, kind: str, about: str, value: float) -> None:
@@ -277,8 +277,8 @@ def prometheus(desk: Desk) -> str:
             ('completion_tokens_total', 'Tokens that the model wrote.',
              usage.completion_tokens)):
         tell(name, 'counter', about, value)
-    tell('waiting', 'gauge', 'Requests that wait.', desk.waiting)
-    tell('under_way', 'gauge', 'Requests that the model is at.', desk.under_way)
+    tell('waiting', 'gauge', 'Requests that wait.', queue.waiting)
+    tell('under_way', 'gauge', 'Requests that the model is at.', queue.under_way)
     name, total = 'sightplan_serve_request_seconds', 0
     lines.extend((f'# HELP {name} Time of answered requests, from arrival to reply.',
                   f'# TYPE {name} histogram'))

@@ -3,7 +3,7 @@
 Each time rclpy's executor waits, it collects everything that its nodes wait for, which costs about
 a millisecond; and what it receives it has to hand to the thread that asked. That is too much for a
 request that is answered in a few milliseconds. The executor skips clients and services in a
-callback group ``Beside``; a thread waits for them with ``take_reply`` or ``take_request``.
+``NoExecutorGroup``; a thread waits for them with ``take_reply`` or ``take_request``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rclpy.service import Service
 from rclpy.subscription import Subscription
 
 
-class Beside(CallbackGroup):
+class NoExecutorGroup(CallbackGroup):
     """A callback group whose clients, services and subscriptions no executor serves."""
 
     def can_execute(self, entity: Any) -> bool:
@@ -34,7 +34,7 @@ def take_reply(node: Node, client: Client, timeout_s: float) -> None:
 
     Args:
         node: owns the client.
-        client: in a group Beside.
+        client: in a NoExecutorGroup.
         timeout_s: wall-clock limit [s].
 
     Raises:
@@ -63,7 +63,7 @@ def take_message(node: Node, subscription: Subscription, timeout_s: float) -> An
 
     Args:
         node: owns the subscription.
-        subscription: in a group Beside.
+        subscription: in a NoExecutorGroup.
         timeout_s: wall-clock limit [s].
 
     Returns:
@@ -90,7 +90,7 @@ def take_request(node: Node, service: Service, wake: GuardCondition,
 
     Args:
         node: owns the service.
-        service: in a group Beside.
+        service: in a NoExecutorGroup.
         wake: ends the wait when another thread triggers it.
         timeout_s: wall-clock limit [s].
 
