@@ -128,8 +128,8 @@ class Model(ModelByKind):
 
 def test_a_reply_that_cannot_be_used_is_answered_with_the_reason() -> None:
     model = Model(goal(put((MUG, APPLE))), goal(put((MUG, TRAY))))
-    said = propose_goal(model, PICTURE, SEEN, 'My cup {why} there', 2, 9.0)
-    assert read_goal(said, SEEN)[0].placements == (('mug_1', 'tray_1'),)
+    said, [stage] = propose_goal(model, PICTURE, SEEN, 'My cup {why} there', 2, 9.0)
+    assert said == goal(put((MUG, TRAY))) and stage.placements == (('mug_1', 'tray_1'),)
     first, second = model.requests
     assert 'My cup {why} there' in first.parts[1] and model.deadline.timeout_s == 9.0
     assert (first.parts[0] != PICTURE).any(), 'the things have numbers'

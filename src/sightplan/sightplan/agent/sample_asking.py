@@ -17,7 +17,7 @@ from sightplan.agent.context import Context
 from sightplan.domains import load_domain
 from sightplan.domains.prompts import prompt_without_domain
 from sightplan.grounding import why_unable
-from sightplan.grounding.instructions import UnresolvedError, propose_goal
+from sightplan.grounding.instructions import Stage, UnresolvedError, propose_goal
 from sightplan.model import (
     Answer,
     CancelledError,
@@ -156,7 +156,8 @@ def instances_in(context: Context, sample: Sample, looks: int, backend: str = ''
     return seen.instances
 
 
-def goal_of(context: Context, sample: Sample, seen: Sequence[Instance], tries: int) -> str:
+def goal_of(context: Context, sample: Sample, seen: Sequence[Instance], tries: int,
+            ) -> tuple[Stage, ...]:
     """Let the run's model say what a sample's instruction wants of the things in its picture.
 
     Args:
@@ -166,7 +167,7 @@ def goal_of(context: Context, sample: Sample, seen: Sequence[Instance], tries: i
         tries: how often it is asked at most.
 
     Returns:
-        A reply that ``sightplan.grounding.instructions.read_goal`` reads.
+        Its stages.
 
     Raises:
         InputError: no reply could be used, or the model writes no text; says why.
@@ -174,8 +175,9 @@ def goal_of(context: Context, sample: Sample, seen: Sequence[Instance], tries: i
         DeadlineError: not within the time limit.
         SpendingCapError: a limit on tokens or cost is reached.
     """
-    return propose_goal(context.asking(sample), _picture(sample).load(), seen,
-                        str(sample.details['instruction']), tries, any_kind=True)
+    _, stages = propose_goal(context.asking(sample), _picture(sample).load(), seen,
+                             str(sample.details['instruction']), tries, any_kind=True)
+    return stages
 
 
 def compare_choices(context: Context, sample: Sample, orders: str, neutral: bool) -> SampleReply:

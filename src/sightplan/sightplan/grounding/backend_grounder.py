@@ -287,8 +287,9 @@ class BackendGrounder(Wrapper):
             return SeenThings(seen, model=who)
         who = ' + '.join(dict.fromkeys((who, self.model)))
         try:
-            return SeenThings(seen, propose_goal(self.inner, observation.image, seen,
-                                                 instruction, tries, timeout_s), model=who)
+            goal, _ = propose_goal(self.inner, observation.image, seen, instruction, tries,
+                                   timeout_s)
+            return SeenThings(seen, goal, model=who)
         except (UnreadError, UnresolvedError) as error:
             return SeenThings(seen, unread=str(error), model=who)
 

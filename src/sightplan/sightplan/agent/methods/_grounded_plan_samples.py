@@ -18,7 +18,6 @@ from sightplan.grounding.instructions import (
     Instance,
     Stage,
     UnresolvedError,
-    read_goal,
     read_instruction,
     resolve,
 )
@@ -84,7 +83,6 @@ class Answerer(InstructionAnswerer):
             InputError: the instruction cannot be read or not understood.
         """
         if self._settings.reader == BY_MODEL:
-            return read_goal(goal_of(context, sample, seen, self._settings.proposals), seen,
-                             any_kind=True)
+            return goal_of(context, sample, seen, self._settings.proposals)
         width, height = sample.details['image_size']
         return resolve(read_instruction(str(sample.details['instruction'])), seen, width / height)

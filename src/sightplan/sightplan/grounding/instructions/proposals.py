@@ -67,7 +67,7 @@ def content() -> str:
 
 def propose_goal(model: Model, picture: NDArray[np.uint8], seen: Sequence[Instance],
                  instruction: str, tries: int = 1, timeout_s: float | None = None,
-                 any_kind: bool = False) -> str:
+                 any_kind: bool = False) -> tuple[str, tuple[Stage, ...]]:
     """Let a model say what an instruction wants of the things that are seen.
 
     A reply that cannot be used is answered with the reason, and the model is asked again.
@@ -82,7 +82,7 @@ def propose_goal(model: Model, picture: NDArray[np.uint8], seen: Sequence[Instan
         any_kind: see ``read_goal``.
 
     Returns:
-        its reply, one that ``read_goal`` reads.
+        its reply, and the stages that ``read_goal`` reads in it.
 
     Raises:
         UnreadError: the instruction is empty or too long, or no reply could be used; says why.
@@ -110,8 +110,7 @@ def propose_goal(model: Model, picture: NDArray[np.uint8], seen: Sequence[Instan
         try:
             if reply.truncated:
                 raise UnreadError(f'the reply was cut off after {words.max_tokens} tokens')
-            read_goal(reply.text, seen, any_kind)
-            return reply.text
+            return reply.text, read_goal(reply.text, seen, any_kind)
         except UnreadError as error:
             why = str(error)
             again = (words.again.replace('{why}', why).replace('{reply}', reply.text[:_REPEATED]),)
