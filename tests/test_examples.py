@@ -67,7 +67,7 @@ def test_the_names_are_those_that_the_nodes_use():
     known = {value.rpartition('/')[2] for value in vars(names).values() if isinstance(value, str)}
     known |= {make(names.SIM_BRIDGE).rpartition('/')[2] for make in (
         names.load_problem, names.reset, names.get_view, names.confirm)}
-    own = {'run_experiment', 'provide_facts'}  # of one node, and in no module of names
+    own = {'run_experiment', 'provide_facts', 'tell_apart', 'compare_paths'}  # of one node alone
     assert {*CALLS.values(), *TOPICS.values()} - own <= known
     assert {'ground', 'run_episode', 'belief'} <= interfaces(
         'the `~/ground` of one, sightplan_interfaces/action/RunEpisode, and agent/belief')

@@ -552,7 +552,8 @@ def test_without_a_split_the_only_one_is_run_or_the_splits_are_named(
     (stranger / 'suite.yaml').write_text(SUITE.replace('[all_of_it]', '[first, second]'))
     capsys.readouterr()
     assert cli.main([*command, '--out', str(tmp_path / 'two')]) == 2
-    assert 'add --split with one of first, second, samples' in capsys.readouterr().err
+    said = 'add --split with one of first, second, or samples for all samples'
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('kind', ['sample', 'episode'])
