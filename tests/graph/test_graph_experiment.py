@@ -119,7 +119,8 @@ def test_a_broken_off_run_is_taken_up_again(start) -> None:
     assert graph.wait() == 1, graph.text
     before = graph.lines()
     assert 1 <= len(before) < 3
-    assert all(measures.scored(line) for line in before), 'a cancelled episode is not committed'
+    assert all(map(measures.scored, before)), (
+        'a cancelled episode is not committed', before, graph.text)
     again = start('episodes:=3', out=graph.out)
     assert again.wait() == 0, again.text
     after = again.lines()
