@@ -16,5 +16,9 @@ def read(text: str, item: Sample) -> str:
 
 
 def compose(item: Sample, data: SampleData) -> str:
-    """The same of an answer without text."""
+    """Read ``yes`` or ``no`` from the verdict of an answer without text.
+
+    Raises:
+        Unread: the verdict is neither.
+    """
     return 'yes' if says_yes(data) else 'no'
