@@ -67,9 +67,6 @@ SCRIPTS = {
                                  'lambda *_: (print("bye by TERM", flush=True), sys.exit(0)))'),
     'stubborn': WAITS.format(setup='signal.signal(signal.SIGINT, signal.SIG_IGN)\n'
                                    'signal.signal(signal.SIGTERM, signal.SIG_IGN)'),
-    'cancels': WAITS.format(setup='signal.signal(signal.SIGINT, lambda *_: (time.sleep(5), print('
-                                  '"cancelled", flush=True), sys.exit(0)))\n'
-                                  'signal.signal(signal.SIGTERM, lambda *_: None)'),
     'says': 'import sys\nprint(sys.argv[1:])\nprint("problem", file=sys.stderr)\n'
             + THE_OTHER_WAITS,
     'fails': f'import sys\n{THE_OTHER_WAITS}sys.exit(3)\n',
@@ -207,15 +204,6 @@ def test_signals_stop_everything_politely(up, number: int) -> None:
     assert run.wait() == 1
     assert f'stopped by {signal.Signals(number).name}' in run.text
     assert run.text.index('[last] bye\n') < run.text.index('[first] bye\n'), 'last first'
-
-
-@pytest.mark.slow
-def test_who_makes_a_run_has_time_to_cancel_it_before_the_others_are_stopped(up) -> None:
-    graph = up('polite', 'cancels')
-    graph.until('waiting', 2)
-    graph.process.send_signal(signal.SIGINT)
-    graph.wait()
-    assert 0 < graph.text.index('cancelled') < graph.text.index('bye')
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Sequence
@@ -125,6 +126,7 @@ class AgentNode(Node):
         self._settings = s = declare_settings(self, AgentSettings)
         deadlines = Deadlines(s.reset_timeout_s, s.observe_timeout_s, s.act_timeout_s,
                               s.ground_timeout_s, s.propose_timeout_s)
+        self.stop_signal = 0
         self._stop = threading.Event()
         self._goal = OneGoal()
         self._waiting: Waiting | None = None  # for the episode under way
@@ -148,7 +150,11 @@ class AgentNode(Node):
             cancel_callback=lambda _: CancelResponse.ACCEPT, result_timeout=RESULT_KEPT_S)
 
     def close(self) -> None:
-        """End an episode that is under way as cancelled."""
+        """End an episode under way: as cancelled if somebody stops the graph, else as an error.
+
+        It is an error when the graph breaks down, as in ``ExperimentNode.close``; which of the two
+        it is does not depend on whether the experiment's cancellation comes in time.
+        """
         self._stop.set()
         self._worker.close(timeout_s=5.0)
         self._heartbeats.close()
@@ -161,14 +167,18 @@ class AgentNode(Node):
                        jobs_waiting=self._worker.waiting)
 
     def _cancelled(self) -> bool:
-        """Return whether the episode's client has cancelled it, or has left the graph.
+        """Return whether the episode is cancelled: by its client, or by who stops this node.
+
+        A client that has left the graph counts as one that has cancelled.
 
         Raises:
-            InfrastructureError: the node is being stopped; no client has cancelled the episode.
+            InfrastructureError: the graph breaks down; no client has cancelled the episode.
         """
-        if self._stop.is_set():
+        if self._goal.cancelled or (self._waiting is not None and self._waiting.over()):
+            return True
+        if self._stop.is_set() and self.stop_signal != signal.SIGINT:
             raise InfrastructureError('the agent was stopped in mid-episode')
-        return self._goal.cancelled or (self._waiting is not None and self._waiting.over())
+        return self._stop.is_set()
 
     async def _run(self, handle: ServerGoalHandle) -> RunEpisode.Result:
         result = RunEpisode.Result()

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import math
 import re
+import signal
 import threading
 import time
 from pathlib import Path
@@ -26,6 +27,7 @@ from sightplan.model import (
     Action,
     Atom,
     BackendError,
+    CancelledError,
     DeadlineError,
     EpisodeEnded,
     EpisodeSpec,
@@ -837,18 +839,23 @@ def test_an_episode_that_nobody_waits_for_any_more_ends(hanging: ScriptedPlanner
         assert events[-1].stop_reason == 'cancelled', 'and not for the planner that hangs'
 
 
-def test_stopping_the_agent_ends_its_episode_as_an_error(hanging: ScriptedPlanner) -> None:
+@pytest.mark.parametrize(('number', 'ends_as', 'code'), [
+    (signal.SIGINT, 'cancelled', CancelledError.code),
+    (signal.SIGTERM, 'error', InfrastructureError.code), (0, 'error', InfrastructureError.code)])
+def test_stopping_the_agent_ends_its_episode(hanging: ScriptedPlanner, number: int, ends_as: str,
+                                             code: int) -> None:
+    """Who stops the graph cancels the episode; when the graph breaks down it is an error."""
     with bench(hanging=hanging) as b:
         done = []
         first = threading.Thread(target=lambda: done.append(b.listener.episode()))
         first.start()
         assert hanging.asked.wait(LIMIT_S)
+        b.agent.stop_signal = number
         b.agent.close()
         first.join(LIMIT_S)
         hanging.may_go_on.set()
-        assert done[0].stop_reason == 'error'
-        assert 'stopped' in done[0].message
-        assert b.listener.ordered()[-1].stop_reason == 'error'
+        assert (done[0].stop_reason, done[0].error_code) == (ends_as, code)
+        assert b.listener.ordered()[-1].stop_reason == ends_as
 
 
 def test_a_hanging_world_is_not_waited_for_forever() -> None:

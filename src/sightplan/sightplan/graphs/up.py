@@ -60,9 +60,7 @@ _REFUSAL = re.compile(r'could not create data (writer|reader)|security files|inv
 _PR_SET_PDEATHSIG = 1
 DEAF_TO_INTERRUPTS = ('/bin/sh', '-c', 'trap "" INT; exec "$0" "$@"')
 """Start of a node's command line: while its modules load, an interruption makes no traceback."""
-# Before the next node is asked to stop. The first one, which makes a run, has to cancel what the
-# others do: were they stopped meanwhile, as on a busy machine, the episode would end in an error.
-_FIRST_TURN_S, _TURN_S = 12.0, 4.0
+_TURN_S = 4.0  # before the next node is asked to stop
 _PATIENCE = ((signal.SIGTERM, 6.0), (signal.SIGKILL, 5.0))  # after the polite signal
 _COLOURS = (36, 32, 33, 35, 34, 31)
 
@@ -545,7 +543,7 @@ class _Run:
             # A node that has only begun heeds SIGTERM alone; of two signals the first one counts.
             for number in dict.fromkeys((polite, signal.SIGTERM)):
                 process.signal(number)
-            _wait_for_end([process], _FIRST_TURN_S if process is self._processes[-1] else _TURN_S)
+            _wait_for_end([process], _TURN_S)
         for number, limit_s in _PATIENCE:
             left = [process for process in self._processes if process.alive()]
             if not left:
