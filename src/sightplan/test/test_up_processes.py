@@ -214,7 +214,14 @@ def test_a_stubborn_node_is_killed(up) -> None:
 
 
 @pytest.fixture
-def hearing(prefix: Path):
+def domain():
+    """A ROS domain of this test alone: two graphs with nodes of one name exclude each other."""
+    with reserved_domain() as number:
+        yield str(number)
+
+
+@pytest.fixture
+def hearing(prefix: Path, domain: str):
     """Starts two nodes of which the first may be deaf, with little patience."""
     running: list[Up] = []
 
@@ -228,7 +235,7 @@ def hearing(prefix: Path):
             run.process = subprocess.Popen(
                 [sys.executable, '-c', IMPATIENT, 'up', str(file), f'hears:={hears}',
                  '--keep-alive', *more],
-                env={**os.environ, 'AMENT_PREFIX_PATH': str(prefix), 'ROS_DOMAIN_ID': '7',
+                env={**os.environ, 'AMENT_PREFIX_PATH': str(prefix), 'ROS_DOMAIN_ID': domain,
                      'PYTHONPATH': f'{prefix}:{os.environ.get("PYTHONPATH", "")}',
                      'ROS_AUTOMATIC_DISCOVERY_RANGE': 'OFF'},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
@@ -303,17 +310,17 @@ def test_what_a_node_started_is_ended_too(up) -> None:
     assert run.wait() == 1
 
 
-def test_nodes_get_a_domain_and_the_transport(up) -> None:
+def test_nodes_get_a_domain_and_the_transport(up, domain: str) -> None:
     run = up('waits', 'environment')
     assert run.wait() == 0
     env = json.loads(re.search(r'ENV(.*)', run.text).group(1))
     assert 1 <= int(env['ROS_DOMAIN_ID']) <= 101
     assert env['FASTRTPS_DEFAULT_PROFILES_FILE'].endswith(PROFILE)
     assert env['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'SUBNET'
-    chosen = up('waits', 'environment', ROS_DOMAIN_ID='7', ROS_AUTOMATIC_DISCOVERY_RANGE='OFF')
+    chosen = up('waits', 'environment', ROS_DOMAIN_ID=domain, ROS_AUTOMATIC_DISCOVERY_RANGE='OFF')
     assert chosen.wait() == 0
     env = json.loads(re.search(r'ENV(.*)', chosen.text).group(1))
-    assert (env['ROS_DOMAIN_ID'], env['ROS_AUTOMATIC_DISCOVERY_RANGE']) == ('7', 'OFF')
+    assert (env['ROS_DOMAIN_ID'], env['ROS_AUTOMATIC_DISCOVERY_RANGE']) == (domain, 'OFF')
 
 
 def test_json_reports_what_happened(up) -> None:
