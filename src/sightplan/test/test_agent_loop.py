@@ -354,6 +354,21 @@ def test_a_model_that_fails_to_propose_is_recorded_with_what_it_cost():
     assert (line['stop'], line['message']) == ('error', ended.message)
 
 
+@pytest.mark.parametrize('why', ['no GPU is free', ''])
+def test_a_proposal_that_says_it_failed_is_an_error(why: str):
+    class Planner:
+        model, usage = 'm', Usage()
+
+        def propose(self, observation, task, timeout_s=None):
+            return Proposal(ProposalStatus.FAILED, message=why)
+
+    ended, events, _ = episode(Script(begin=lambda context: context.propose([], past=0)),
+                               visual_planner=Planner())
+    assert ended.reason is StopReason.ERROR
+    assert (why or 'without saying why') in ended.message
+    assert len(events.of(Proposed)) == 1
+
+
 def test_limits_reach_grounder_and_planner():
     seen = {}
 

@@ -25,6 +25,7 @@ from sightplan.model import (
     Action,
     Asked,
     Atom,
+    BackendError,
     Belief,
     BeliefUpdated,
     CancelledError,
@@ -295,6 +296,9 @@ class _Session:
                 failure = error
                 proposal = Proposal(ProposalStatus.FAILED, message=_told(error),
                                     model=self._visual_planner.model)
+        if failure is None and proposal.status is ProposalStatus.FAILED:  # a node may reply so
+            failure = BackendError(
+                proposal.message or 'the model proposed nothing, without saying why')
         proposal = replace(proposal, seconds=self.timings_s['propose'] - before)
         self.record(Proposed(observation, proposal,
                              prompt_id(self.prompt, proposal.prompt_sha256),
