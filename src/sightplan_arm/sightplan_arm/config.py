@@ -547,7 +547,7 @@ class _RobotFile:
 
 @functools.cache
 def _robot_file() -> TypeAdapter[_RobotFile]:
-    """What validates the content of a robot's file; making it takes longer than reading one."""
+    """Validator of the content of a robot's file; making it takes longer than reading one."""
     return TypeAdapter(_RobotFile)
 
 

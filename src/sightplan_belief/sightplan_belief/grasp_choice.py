@@ -49,8 +49,7 @@ _BEGINS_MORE = re.compile(r'\b(that|which|whose|who|with|on|in|under|beside|behi
 """A further description of a thing, after its name."""
 _USUAL = PointerSettings()
 _CONTRAST = PointerSettings(max_askings=3, accept=1.0)
-"""How a model is asked for a thing in each colour: always as often, because what it says in one
-view varies."""
+"""Settings for asking a model for a thing in each colour: always as often, for answers vary."""
 _LIKE = PointerSettings(max_askings=3, accept=LEAST_TO_ACT, prior_present=0.5)
 _EVEN = 0.5
 _MOST_LIKE = 3
@@ -59,7 +58,7 @@ _MOST_LIKE = 3
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to grasp, or why nothing is.
+    """Choice of what to grasp, or the reason why nothing is.
 
     Attributes:
         found: what the model said about the thing.

@@ -140,7 +140,7 @@ class DomainFiles(Protocol):
 
     @property
     def folder(self) -> Path | None:
-        """Where its files are; None: it is not installed, and has none."""
+        """Folder of its files; None: it is not installed, and has none."""
 
     @property
     def schema(self) -> Schema:

@@ -33,12 +33,12 @@ EXACT = 'sightplan_reply'
 """Field of an answer in which ``sightplan serve`` puts the reply of its model as it is."""
 PICTURES = ('parts', 'images', 'assets')
 _UNROUNDED = 1e-4
-"""How far the sum of probabilities in half precision may be off 1, before any rounding."""
+"""Largest distance of a sum of probabilities in half precision from 1, before any rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What all questions of a request are about.
+    """Subject of all questions of a request.
 
     Attributes:
         system: text of the system role; '' for none.

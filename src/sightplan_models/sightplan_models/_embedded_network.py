@@ -29,7 +29,7 @@ _BATCH_NORM_EPS = 1e-5
 
 
 class Prefix(NamedTuple):
-    """What the decoder keeps of tokens that it has read.
+    """Keys and values that the decoder keeps of tokens that it has read.
 
     Attributes:
         keys, values: of each layer, (heads, tokens, width of a head).

@@ -136,7 +136,7 @@ class ShippedQuestionModel(ModelByKind):
             raise
 
     def _read(self, seen: Observation) -> Prefix:
-        """What is kept of a picture; that of the last one, if it is asked about again."""
+        """Encoding of a picture; that of the last one is kept, in case it is asked about again."""
         assert seen.image is not None
         depth_m = seen.depth_m if self.traits.depth else None
         key = sight_id(seen, depth_m)

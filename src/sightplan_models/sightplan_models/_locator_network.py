@@ -500,7 +500,7 @@ class Existence(nn.Module):
 
 
 def _agreement(colour: Tensor, tint: Tensor) -> Tensor:
-    """How well colours agree with the first colours that are named.
+    """Agreement of colours with the first colours that are named.
 
     Args:
         colour: (B, T, N, colours) logits of the colour of something.
@@ -525,7 +525,7 @@ def _agreement(colour: Tensor, tint: Tensor) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What ``Existence`` sees of pictures.
+    """Tensors of pictures that ``Existence`` reads.
 
     Attributes:
         kinds: (B, K, categories) probability of each category of each of the likeliest things.
@@ -549,7 +549,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What ``Existence`` knows of targets.
+    """Tensors of targets that ``Existence`` reads.
 
     Attributes:
         text: (B, T, L, width) vectors of words.

@@ -33,7 +33,7 @@ FIRST, SECOND = 'alpha', 'omega'
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is said to a model.
+    """Prompt to a model: texts and pictures.
 
     Attributes:
         system: the system text, '' for none.

@@ -130,7 +130,7 @@ class ChecksPictures(abc.ABC):
 
     @property
     def picture_check(self) -> str:
-        """How it was found out whether pictures reach the model; '' before the check."""
+        """Way in which it was checked whether pictures reach the model; '' before the check."""
         return self._found
 
     def check_pictures(self) -> None:

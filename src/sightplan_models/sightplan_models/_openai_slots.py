@@ -1,4 +1,4 @@
-"""How many requests a server works on at the same time.
+"""Number of requests that a server works on at the same time.
 
 More requests than that wait in the server's queue, and where each slot of the server has a cache
 of its own (llama.cpp), they also push each other's prompts out of it. llama.cpp reports its slots.

@@ -56,7 +56,7 @@ from sightplan_models._serve_queue import (
 T = TypeVar('T')
 _MOST_QUESTIONS = 400
 _LOOK_S = 0.25
-"""How often it is looked whether a client has gone away [s]."""
+"""Period of looking whether a client has gone away [s]."""
 _WORDS = ('yes', 'no', 'unknown')
 _MOST_PIXELS = 100_000_000
 """Most pixels of all pictures of a request: a small file may hold a huge picture."""

@@ -58,7 +58,7 @@ class QueuedRequest:
 
     @property
     def about(self) -> object:
-        """What it can share a pass with: the observation and the words around the questions."""
+        """Key of requests that can share a pass: observation and words around the questions."""
         first = self.queries[0]
         if not all(isinstance(one, YesNo) and one.together == first.together
                    for one in self.queries) or not isinstance(first, YesNo):

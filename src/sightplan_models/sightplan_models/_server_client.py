@@ -1,4 +1,4 @@
-"""What the backends that ask a server have in common: settings, the client, and what it costs."""
+"""Common part of the backends that ask a server: settings, the client, and what it costs."""
 
 from __future__ import annotations
 

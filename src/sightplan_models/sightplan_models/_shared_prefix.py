@@ -162,7 +162,7 @@ class SharedPrefix:
         self._window_unsure = kinds is None and window is not None
         self._positioned = [m for m in model.modules() if hasattr(m, 'rope_deltas')]
         self._head: Any = model.get_output_embeddings()
-        """What makes logits of hidden states; None where it takes no fewer tokens."""
+        """Layer that makes logits of hidden states; None where it takes no fewer tokens."""
         self._device = model.get_input_embeddings().weight.device
         self._dtype = model.get_input_embeddings().weight.dtype
         if not self._dtype.is_floating_point:

@@ -1,4 +1,4 @@
-"""How the model's own ``generate`` draws tokens, is watched and is stopped."""
+"""Sampling with the model's own ``generate``, which is watched and stopped."""
 
 from __future__ import annotations
 

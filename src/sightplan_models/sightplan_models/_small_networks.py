@@ -1,4 +1,4 @@
-"""What the small networks of the backend ``embedded`` that see pictures have in common.
+"""Common part of the small networks of the backend ``embedded`` that see pictures.
 
 Each is a folder with weights and a JSON file of settings: the network's shape, the words that it
 knows, and how its probabilities are calibrated.
@@ -102,7 +102,7 @@ class SmallNetworkModel(ModelByKind, Generic[T]):
 
     def _recent(self, query: Detect | Locate, depth_m: NDArray[np.float32] | None,
                 make: Callable[[], T]) -> T:
-        """What was made of a picture, its depth and an attempt: kept, or made now; locked."""
+        """Result for a picture, its depth and an attempt: kept, or made now; locked."""
         key = digest_of(query.image), digest_of(depth_m), query.attempt
         if key not in self._kept:
             self._kept[key] = make()

@@ -1,4 +1,4 @@
-"""What a small model says of a picture that is unlike those that it was made for: nothing.
+"""A small model says nothing of a picture that is unlike those that it was made for.
 
 Of the networks that come with the package a classifier beside them tells which pictures these are,
 see ``_embedded_world``; of others nothing is known.

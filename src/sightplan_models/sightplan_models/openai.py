@@ -490,7 +490,7 @@ class ServerChat(ServerClient[Settings], ChecksPictures, ModelByKind):
         return await self._with_absent(message, prompt, wanted, deadline)
 
     def _without_answer(self, why: str) -> _Message:
-        """What a reply without an answer counts as; the one place where a protocol decides it."""
+        """Answer that a reply without one counts as; the one place where a protocol decides."""
         if self._settings.failed_replies == 'unread':
             _LOG.warning('%s; it counts as unread', why)
             return _Message(NO_ANSWER)

@@ -24,7 +24,7 @@ from sightplan_nodes.frames import camera_from_msg
 _INFO_WAIT_S = 1.0
 """Limit for the next calibration, which comes as often as pictures [s]."""
 _AGAIN_S = 30.0
-"""How long a calibration is not waited for after one that did not fit the picture [s]."""
+"""Time for which no calibration is waited for after one that did not fit the picture [s]."""
 
 
 def next_camera_info(node: Node) -> CameraInfo | None:

@@ -1,4 +1,4 @@
-"""What a model finds in a picture, as detections of vision_msgs, which other programs read."""
+"""Detections of a model in a picture as messages of vision_msgs, which other programs read."""
 
 from __future__ import annotations
 

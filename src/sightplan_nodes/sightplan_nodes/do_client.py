@@ -27,12 +27,12 @@ from sightplan_nodes.asking import namespaces_with, spinning_node
 from sightplan_nodes.calls import ActionCaller
 
 _APPEAR_S = 10.0
-"""How long to wait for the agent, and for a node that the method needs [s]."""
+"""Limit for the agent, and a node that the method needs, to be there [s]."""
 _STATUS_S = 0.5
-"""How long to wait for what the agent says of earlier goals [s]."""
+"""Limit for the agent's status of earlier goals to come [s]."""
 _UNDER_WAY = (GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING, GoalStatus.STATUS_CANCELING)
 _LATE_S = 5.0
-"""How long to wait for steps that come after the result of their episode [s]."""
+"""Limit for steps that come after the result of their episode [s]."""
 
 
 def methods_without_planner() -> list[str]:
@@ -146,7 +146,7 @@ class DoClient(Node):
             time.sleep(0.1)
 
     def _nobody(self) -> str:
-        """What to say where there is no agent: where it was looked for, and where there is one."""
+        """Message where there is no agent: where it was looked for, and where there is one."""
         where = f'in ROS_DOMAIN_ID={os.environ.get("ROS_DOMAIN_ID", "0")}'
         space = self.get_namespace().strip('/')
         if space:

@@ -10,7 +10,7 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
 RESULT_KEPT_S = 30
-"""How long a server keeps the goals that ended [s], which it lists in every status message.
+"""Time for which a server keeps the goals that ended [s]; every status message lists them.
 
 rclpy's 15 minutes are thousands of goals of a busy world: its clients and itself become slower
 with each. Ours ask for the result as soon as a goal is accepted.

@@ -30,7 +30,7 @@ Values = Mapping[str, Value]
 
 
 class Verb(StrEnum):
-    """How a node uses a name, in the words of SROS 2."""
+    """Use of a name by a node, in the words of SROS 2."""
 
     PUBLISH = 'publish'
     SUBSCRIBE = 'subscribe'
@@ -41,7 +41,7 @@ class Verb(StrEnum):
 
 
 Interface = Mapping[tuple[Verb, str], str]
-"""How a node uses each name, and when: '' from its start (of a lifecycle node: from its
+"""Use of each name by a node, and when: '' from its start (of a lifecycle node: from its
 activation) to its end, else words."""
 
 

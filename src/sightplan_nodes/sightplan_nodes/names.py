@@ -57,7 +57,7 @@ GROUND = f'{GROUNDER}/ground'
 ASK = f'{GROUNDER}/ask'
 LOCATE = f'{GROUNDER}/locate'
 DETECTIONS, DETECTIONS_3D = f'{GROUNDER}/detections', f'{GROUNDER}/detections_3d'
-"""What the grounder's model found last in a picture of the camera, as messages of vision_msgs."""
+"""The newest detections of the grounder's model in a camera picture (vision_msgs)."""
 PLAN = f'{SYMBOLIC_PLANNER}/plan'
 PROPOSE_PLAN = f'{VLM_PLANNER}/plan'
 RUN_EPISODE = f'{AGENT}/run_episode'
@@ -69,7 +69,7 @@ SPENDING = {node: f'{node}/spending' for node in (GROUNDER, VLM_PLANNER)}
 EPISODE_RESULT = f'{METRICS_RECORDER}/episode_result'
 HEARTBEAT = 'heartbeat'
 PACE = 'pace'
-"""How far the time of simulated hardware may go (Heartbeat, its stamp), in its namespace."""
+"""Latest time that simulated hardware may reach (stamp of a Heartbeat), in its namespace."""
 PRESENCE = '/presence'
 """Topic on which every node publishes every second that it lives, and which nodes it hears."""
 DIAGNOSTICS = '/diagnostics'
@@ -86,7 +86,7 @@ NEEDED_ACTIONS = {SIM_BRIDGE: EXECUTE_SKILL, ARM_BRIDGE: EXECUTE_SKILL, AGENT: R
 
 AUTO = 'auto'
 SYMBOLIC, ARM = 'symbolic', 'arm'
-"""How sim_bridge carries out skills: by placing things, or by moving its simulated arm."""
+"""Ways in which sim_bridge carries out skills: it places things, or moves its simulated arm."""
 REAL, SIMULATED = 'real', 'simulated'
 HARDWARE = 'hardware'
 """Namespace of the simulated hardware: a sim_bridge that arm_bridge moves as it would a robot."""

@@ -1,4 +1,4 @@
-"""What a node may have for the program that runs it, and for its status; none needs any of it."""
+"""Optional parts of a node that the program that runs it, and its status, use."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ HELP = ('keys: y, n = let the motion that waits pass, or refuse it | space, s = 
         'r = re-arm | Enter = status | q = leave (as Ctrl-C: the arm goes on)')
 LINES_HELP = 'No terminal: each key is a line, ended with Enter.'
 _REPLY_S = 5.0
-"""How long a reply of the arm is waited for."""
+"""Limit for a reply of the arm [s]."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ class Camera:
             self._node.destroy_subscription(old)
 
     def age_s(self) -> float:
-        """How long ago the newest image came [s]; infinite before the first."""
+        """Time since the newest image came [s]; infinite before the first."""
         return time.monotonic() - self._came_s
 
     def newest(self, not_before_ns: int, timeout_s: float,
@@ -197,14 +197,14 @@ class RosWorld:
         return self._only_text
 
     def published(self, image_id: str) -> PublishedPicture | None:
-        """Where the picture of an id was published; None: nowhere, or too long ago.
+        """Topic and stamp of the picture of an id; None: it was not published, or too long ago.
 
         A picture that was altered since, or of the goal, was published nowhere.
         """
         return self._published.get(image_id)
 
     def picture_age_s(self) -> float:
-        """How long ago the newest picture came [s]; infinite before the first."""
+        """Time since the newest picture came [s]; infinite before the first."""
         return self._camera.age_s()
 
     def wait_until_there(self, timeout_s: float) -> None:

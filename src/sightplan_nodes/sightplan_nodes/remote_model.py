@@ -61,7 +61,7 @@ _REPLY_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class PublishedPicture:
-    """Where a picture was published: the camera's topic, and stamp [ns] and frame on it."""
+    """Publication of a picture: the camera's topic, and stamp [ns] and frame on it."""
 
     topic: str
     stamp_ns: int
@@ -117,7 +117,7 @@ class ModelClient:
 
     @property
     def usage(self) -> Usage | None:
-        """What all calls so far cost; None where nobody counts."""
+        """Cost of all calls so far; None where nobody counts."""
         return self._usage
 
     def wait_until_there(self, timeout_s: float) -> None:
@@ -413,7 +413,7 @@ class _DomainModel(Wrapper):
 
     @property
     def usage(self) -> Usage | None:
-        """What the calls to this model cost; None where nobody counts."""
+        """Cost of the calls to this model; None where nobody counts."""
         return self._usage
 
     def ask(self, queries: Sequence[Query[Any]], deadline: Deadline) -> list[Reply]:

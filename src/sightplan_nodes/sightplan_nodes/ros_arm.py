@@ -571,7 +571,7 @@ class RosCamera:
         return None
 
     def _reach_ns(self) -> int:
-        """How far apart the stamps of a picture and its depth may be [ns]. The lock is held."""
+        """Largest difference of the stamps of a picture and its depth [ns]. The lock is held."""
         steps = np.diff(list(self._kept['image']))
         steps = steps[steps > 0]  # not where a driver began anew
         return max(_PAIRED_NS, round(_PAIRED_PART * float(np.median(steps))) if len(steps) else 0)
@@ -629,7 +629,7 @@ class RosCamera:
 
 
 def waited_s(info: Mapping[str, int]) -> float:
-    """How long a message waited here for the executor, which may be late [s].
+    """Time for which a message waited here for the executor, which may be late [s].
 
     Args:
         info: of the message, as rclpy gives it.

@@ -567,7 +567,7 @@ class SimBridge(WorldNode):
         return problem, show
 
     def shown(self) -> Shown:
-        """What the world's observations show; contract in the base class."""
+        """Contents of the world's observations; contract in the base class."""
         return Shown() if self._driven or self._episode is None else shown_by(self._episode.world)
 
     def begin(self) -> Callable[[ResetWorld.Response], None]:

@@ -214,7 +214,7 @@ class WorldNode(Node):
             msg_type, topic, dropping(self, topic, callback), qos_profile, **options)
 
     def shown(self) -> Shown:
-        """What observations of the episode that was built show; of a camera: pictures."""
+        """Contents of observations of the episode that was built; of a camera: pictures."""
         return Shown()
 
     async def _load_problem(self, request: LoadProblem.Request,

@@ -1,4 +1,4 @@
-"""What happened in a step of an episode, event by event, as its page shows it."""
+"""Events of a step of an episode, one by one, as its page shows them."""
 
 from __future__ import annotations
 

@@ -440,7 +440,7 @@ class _Reader:
                 f'{counted(len(left), "action")} of {len(plan)} of the last plan {were} left')
 
     def _left(self, plan: tuple[Action, ...]) -> tuple[Action, ...]:
-        """What is left of a plan whose first actions were done last; nothing if they were not."""
+        """Rest of a plan whose first actions were done last; nothing if they were not."""
         for count in range(min(len(plan), len(self._done)), 0, -1):
             if tuple(self._done[-count:]) == plan[:count]:
                 return plan[count:]

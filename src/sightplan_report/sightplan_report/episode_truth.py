@@ -39,7 +39,7 @@ def truth_of_line(line: Mapping[str, Any]) -> TruthExplained:
 
 
 def truth_of(timeline: Timeline, line: Mapping[str, Any], own_names: bool) -> TruthExplained:
-    """What the truth of a timeline adds to what its line of results tells.
+    """Facts that the truth of a timeline adds to its line of results.
 
     Args:
         timeline: with its truth.

@@ -310,7 +310,7 @@ class Deciding:
 
     @property
     def effect(self) -> str:
-        """What the answer did: it decided, or its opposite alone would lead to something else."""
+        """Effect of the answer: it decided, or its opposite alone would lead to something else."""
         kept = any((one.batch, one.place) == (self.batch, self.place) and one.without is not None
                    and not one.without.differs for one in self.tested)
         return 'its opposite decides' if kept else 'decided'
@@ -527,7 +527,7 @@ class EpisodeView:
         return ', '.join(filter(None, (self.method, self.model, self.problem, self.run)))
 
     def effect(self, batch: Batch, row: AnswerRow) -> str:
-        """What an answer did to an action, in words; '' for nothing that is known."""
+        """Effect of an answer on an action, in words; '' for nothing that is known."""
         return next((step.deciding.effect for step in self.steps if (batch.number, row.place) == (
             step.deciding.batch, step.deciding.place)), '')
 

@@ -253,7 +253,7 @@ def _names_of(line: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def items_word(columns: Iterable[Column]) -> str:
-    """What the columns count: ``episodes``, ``samples``, or ``items`` where they count both."""
+    """Unit of the columns: ``episodes``, ``samples``, or ``items`` where they count both."""
     kinds = {column.kind for column in columns}
     return 'items' if len(kinds) > 1 else f'{kinds.pop()}s'
 

@@ -98,7 +98,7 @@ class SamplesOfRuns:
 
     def page(self, folder: Path, info: Mapping[str, Any], suite: Suite | None,
              line: Mapping[str, Any]) -> tuple[SamplePage | None, str]:
-        """What is shown of a line; None and the reason if its sample cannot be had again.
+        """Page about a line; None and the reason if its sample cannot be had again.
 
         Args:
             folder: the run directory.

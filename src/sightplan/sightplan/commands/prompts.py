@@ -142,7 +142,7 @@ def _folder_with(file: Path, stack: ExitStack) -> Path:
 
 
 def _usual(method: str) -> int:
-    """How often the model is asked, where nobody says so."""
+    """Usual number of times that the model is asked."""
     from sightplan.agent import method_names, needs_visual_planner
     return 2 if method in method_names() and needs_visual_planner(method) else 1
 

@@ -234,7 +234,7 @@ class Paraphrases:
             for number, form in enumerate(rule.forms)) + ')'
 
     def _rule(self, kind: str) -> _Names:
-        """How objects of a type, or of the nearest type above it that the file has, are named."""
+        """Names of objects of a type, or of the nearest type above it that the file has."""
         assert self._file is not None
         while kind not in self._file.objects and kind in self._schema.types:
             kind = self._schema.types[kind]

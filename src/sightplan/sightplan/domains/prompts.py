@@ -732,7 +732,7 @@ class _ReadingTemplate(_Template):
 
 
 class _Earlier(Record):
-    """How earlier steps stand in a JSON list.
+    """Form of earlier steps in a JSON list.
 
     Attributes:
         keys: those that hold the outcome, whose words have a value for each, with "; " between.

@@ -54,7 +54,7 @@ NAMES = tuple(f'{task}{memory}{cot}' for task in ('ground', 'plan', 'action')
 
 
 class _Questions(Record):
-    """What text prompts for questions leave to the code.
+    """The part of prompts for questions that their text files leave to the code.
 
     Attributes:
         max_tokens: most tokens of a reply.
@@ -66,7 +66,7 @@ class _Questions(Record):
 
 
 class _Planning(Record):
-    """What text prompts for planning leave to the code.
+    """The part of prompts for planning that their text files leave to the code.
 
     Attributes:
         max_tokens: most tokens of a reply.
@@ -130,7 +130,7 @@ def filling_code(domain: Path) -> tuple[FillingCode, list[Path]]:
 
 @dataclass(frozen=True)
 class PromptOrigin:
-    """Where prompts were read from, instead of the domain's own.
+    """Origin of prompts that replace the domain's own.
 
     Attributes:
         folder: name of the folder, without the way to it.

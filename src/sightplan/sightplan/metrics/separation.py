@@ -1,4 +1,4 @@
-"""How well a score tells two kinds of things apart."""
+"""Measures of how well a score tells two kinds of things apart."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class Answer(Reply):
 
     @property
     def bound(self) -> str:
-        """What ``yes_probability`` is where it is only bounded: '≤', '≥', or '' for exact."""
+        """Side of a ``yes_probability`` that is only bounded: '≤', '≥', or '' for exact."""
         if not self.bounded:
             return ''
         return '≤' if (self.p_yes or 0.0) <= (self.p_no or 0.0) else '≥'

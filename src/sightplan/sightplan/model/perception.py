@@ -183,7 +183,7 @@ def prompt_id(name: str, sha256: str) -> str:
 
 
 class Verdict(enum.Enum):
-    """What an answer says of its atom.
+    """Verdict of an answer about its atom.
 
     Messages number the members in this order, from 1. UNPARSED is no answer that can be read,
     UNKNOWN the answer that one cannot tell. Neither is ever right: measures of those that say yes

@@ -72,7 +72,7 @@ class PastStep:
 
 @dataclass(frozen=True, slots=True)
 class ProposalForm:
-    """How a model that plans is told of earlier steps, and how its reply is limited and read.
+    """Form in which a planning model is told of earlier steps, and limits of its reply.
 
     Attributes:
         history: ``list``: a numbered list in words; ``json``: one JSON list, as in ViPlan's

@@ -92,7 +92,7 @@ class PictureOption(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a world's observations show.
+    """Contents of a world's observations.
 
     Attributes:
         no_pictures: option of the world because of which its pictures show nothing; '' if they

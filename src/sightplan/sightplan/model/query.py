@@ -472,7 +472,7 @@ class PictureCheck(Protocol):
 
     @property
     def picture_check(self) -> str:
-        """How it was found out whether pictures reach the model; '' before the check."""
+        """Way in which it was checked whether pictures reach the model; '' before the check."""
 
     def check_pictures(self) -> None:
         """Find out whether pictures reach the model, before the next picture is sent.

@@ -158,7 +158,7 @@ class Target:
 
 
 class Presence(enum.StrEnum):
-    """What a prompt says about whether the target is in the picture.
+    """Statement of a prompt about whether the target is in the picture.
 
     *open*: it may be missing, and the prompt says how to reply then; *unsaid*: nothing; *stated*:
     that it is there.
@@ -193,7 +193,7 @@ class GivenWords:
 
 @dataclass(frozen=True, slots=True)
 class PlaceWording:
-    """What a prompt says about a target besides what it is; only models that read text see it.
+    """Statements of a prompt about a target besides its name; only models that read text see them.
 
     Attributes:
         presence: what it says about whether the target is there.

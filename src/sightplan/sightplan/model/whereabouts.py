@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Whereabouts(StrEnum):
-    """What is answered about a target in a picture.
+    """Answer about a target in a picture.
 
     HERE and NOT_HERE come with a probability, CANNOT_TELL with a reason.
     """

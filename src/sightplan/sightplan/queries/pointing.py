@@ -121,7 +121,7 @@ class _Texts(Record):
 
 
 class _Absent(Record):
-    """What the texts of a family say about a target that may be missing, in place of {absent}."""
+    """Sentences of a family about a target that may be missing, in place of {absent}."""
 
     system: str = ''
     point: str = ''

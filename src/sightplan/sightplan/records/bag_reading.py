@@ -489,7 +489,7 @@ def find_bags(path: Path | str) -> list[Path]:
 
 
 def _of_replies(folder: Path) -> str:
-    """How a run whose folder has a model's replies, but no bag, is repeated; '' for others."""
+    """Command that repeats a run whose folder has a model's replies, but no bag; '' for others."""
     if not any(folder.glob('replies*.jsonl')):
         return ''
     return (f'; what its model replied was recorded, and is given again by "sightplan run '

@@ -118,7 +118,7 @@ def plain(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _changed_samples(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What has changed in the samples of each split, in words, where their hashes tell it."""
+    """Changes in the samples of each split, in words, where their hashes tell them."""
     found = []
     now = new.get('samples') or {}
     for split, before in (old.get('samples') or {}).items():

@@ -165,7 +165,7 @@ class _Run:
         return splits_of(given, load_domain(given.domain))
 
     def settings(self) -> dict[str, tuple[Any, str]]:
-        """What the protocol sets in the run, by dotted name, with the places that say so.
+        """Settings that the protocol fixes in the run, by dotted name, with the place of each.
 
         Raises:
             InputError: there is no such protocol, or it sets an option for some of the run's

@@ -36,7 +36,7 @@ class Published(Record):
 
 
 class PublishedConditions(Record):
-    """How a paper measured its numbers, as far as ours may have been measured otherwise.
+    """Conditions of a paper's numbers, as far as ours may have been measured otherwise.
 
     Attributes:
         protocol: the suite's protocol that sets what the paper fixes.
@@ -146,7 +146,7 @@ class PublishedNumbers:
 
     @property
     def conditions(self) -> PublishedConditions | None:
-        """How the paper measured its numbers; None: the file does not say."""
+        """Conditions of the paper's numbers; None: the file does not say."""
         return self._file.conditions
 
     @functools.cached_property

@@ -208,7 +208,7 @@ def _names_columns(cells: Sequence[str]) -> bool:
 
 
 def _named_columns(where: str, cells: Sequence[str]) -> list[str]:
-    """What each column holds, by its name.
+    """Meaning of each column, by its name.
 
     Raises:
         InputError: one is missing.

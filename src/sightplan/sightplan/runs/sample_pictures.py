@@ -28,7 +28,7 @@ _MOST_LETTERS = 600
 
 
 def page_of(suite: Suite, sample: Sample, line: Mapping[str, Any]) -> SamplePage:
-    """What people are shown of a line of results.
+    """Page for people about a line of results.
 
     Args:
         suite: of the sample.

@@ -68,7 +68,7 @@ class Scored:
 
 @dataclass(frozen=True, eq=False)
 class SamplePage:
-    """What people are shown of a sample, its truth and an answer.
+    """Page for people about a sample, its truth and an answer.
 
     Attributes:
         picture: (H, W, 3) uint8 RGB, with truth and answer drawn into it as far as they can be;

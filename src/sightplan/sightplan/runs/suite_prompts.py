@@ -117,7 +117,7 @@ class SuitePrompts:
 
     @property
     def sources(self) -> Mapping[str, str]:
-        """Where the words that ask for places were found, by split."""
+        """Origin of the words that ask for places, by split."""
         return self._places.sources
 
     def around(self, name: str, sample: Sample) -> Words:

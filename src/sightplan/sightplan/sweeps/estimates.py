@@ -115,7 +115,7 @@ class Estimator:
         return any((self._out / cell.name / 'run.json').is_file() for cell in self._sweep.every)
 
     def first(self) -> Mapping[str, Any] | None:
-        """What was estimated before the first episode of these very cells; None if nothing was."""
+        """Estimate from before the first episode of these very cells; None if there was none."""
         found = self._kept.get('first')
         same = isinstance(found, dict) and found.get('cells') == self._cells
         return found if same else None
@@ -184,7 +184,7 @@ class Estimator:
 
     def _families(self, sums: Mapping[Kind, tuple[Figures, int]],
                   ) -> dict[tuple[str, ...], tuple[Figures, Figures]]:
-        """What the measured episodes of each family took, and what was guessed for them."""
+        """Sums over the measured episodes of each family: figures measured, and guessed."""
         found: dict[tuple[str, ...], tuple[Figures, Figures]] = {}
         for cell in {kind_of(cell): cell for cell in self._sweep.every}.values():
             if kind_of(cell) in sums:

@@ -87,7 +87,7 @@ class Wrapper:
 
     @property
     def picture_check(self) -> str:
-        """How it was found out whether pictures reach the inner model."""
+        """Way in which it was checked whether pictures reach the inner model."""
         return picture_check(self.inner)
 
     def check_pictures(self) -> None:

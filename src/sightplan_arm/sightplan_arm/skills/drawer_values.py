@@ -68,7 +68,7 @@ class DrawerSight:
 
 @dataclass(frozen=True, slots=True)
 class DrawerMotions:
-    """How the hand takes a handle or pushes a front, and what it keeps away from."""
+    """Motions with which the hand takes a handle or pushes a front, and its distances."""
 
     tilts_rad: tuple[float, ...] = (0.35, 0.5, 0.2, 0.65, 0.8, 0.0)
     """Angles by which the fingers point towards the front, from straight down; tried in turn."""

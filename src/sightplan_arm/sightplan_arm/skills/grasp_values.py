@@ -104,7 +104,7 @@ class HoldingLimits:
 
 @dataclass(frozen=True, slots=True)
 class MeantThing:
-    """What a box in the picture means, and what has changed since the last picture."""
+    """The thing that a box in the picture means, and what has changed since the last picture."""
 
     least_px: int = 40
     """Smallest number of pixels of a thing in or on another."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SurfaceLimits:
-    """How points become the table, height maps and pieces."""
+    """Limits with which points become the table, height maps and pieces."""
 
     tile_m: float = 0.03
     """Side of the boxes that represent the things on the table."""

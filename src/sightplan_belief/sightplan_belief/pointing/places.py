@@ -19,7 +19,7 @@ SPOT_RADIUS = 0.5 / math.sqrt(SPOTS)
 """Points no farther from the first one of a spot belong to it, as a fraction of the edges."""
 
 UNTOLD = 0.5
-"""What a model tells about the existence of something whose words it does not know."""
+"""Probability of existence that a model tells for words that it does not know."""
 
 
 class Places:

@@ -176,7 +176,7 @@ class Answers:
 
     @property
     def told_existence(self) -> float | None:
-        """What the model tells by itself about existence; None where it does not.
+        """Probability of existence that the model tells by itself; None where it does not.
 
         At even odds beforehand, from all its votes together.
         """

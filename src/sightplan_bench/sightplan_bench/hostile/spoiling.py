@@ -93,7 +93,7 @@ def _spoilt(draw: Draw, form: str, data: bytes, other: bytes) -> bytes:
 
 
 def _times(wanted: int, size: int) -> int:
-    """How often something of a size may be repeated."""
+    """Number of times that something of a size may be repeated."""
     return min(wanted, 1 + MOST_BYTES // max(1, size))
 
 
@@ -454,4 +454,4 @@ FORMS: dict[str, tuple[Change, ...]] = {
     'mcap': (change_record,) * 8 + _BYTES,
     'bytes': _BYTES,
 }
-"""What is done to inputs of a form; what is there more often is done more often."""
+"""Changes to inputs of a form; one that is listed more often is made more often."""

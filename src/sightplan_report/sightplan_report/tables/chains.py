@@ -102,7 +102,7 @@ def _difference(prefix: str, numbers: Sequence[tuple[float, ...]]) -> dict[str, 
 
 
 def _printed(pairs: Sequence[_Pair], splits: Sequence[str]) -> dict[str, Any]:
-    """What table 3 prints for a split, whatever the models; nothing where episodes are others."""
+    """Numbers of table 3 for a split, whatever the models; nothing where episodes are others."""
     plain, split = pairs[0][0], splits[0]
     suite = plain.suite_with(split)
     if suite is None or len(splits) > 1 or any(

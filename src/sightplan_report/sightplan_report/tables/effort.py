@@ -33,7 +33,7 @@ def failures(results: Results) -> Table:
 
 
 def causes(results: Results) -> Table:
-    """What went wrong with samples, by the causes that their suites name."""
+    """Numbers of samples that went wrong, by the causes that their suites name."""
     def rows() -> Iterator[dict[str, Any]]:
         for group in results.groups:
             for split, lines in parts_of(group, results.splits):

@@ -1,4 +1,4 @@
-"""What results and the published numbers beside them were measured with, and what differs.
+"""Conditions of results and of the published numbers beside them, and their differences.
 
 A number of a paper is compared, as a distance in standard errors, with results of its protocol
 only: the same rules, tokens of a reply, prompts, and the same fate of replies that cannot be read.
@@ -27,15 +27,15 @@ _ON_UNPARSED, _TOKENS = 'on_unparsed', 'reply_tokens'
 _UNREAD = {'stop': 'ends the episode', 'continue': 'the episode goes on'}
 """Consequences of a reply that cannot be read, by the method's setting ``on_unparsed``."""
 _FITTED = "rates fitted to the paper's success"
-"""What stands in place of a distance of a simulated planner, whose success says nothing new."""
+"""Words in place of a distance of a simulated planner, whose success says nothing new."""
 _OUR_ITEMS = 'tasks and pictures of our own'
 _GRANTED = 'suite_options.granted'
-"""What a suite tells models that read no sentences; without meaning for those that do."""
+"""Option with what a suite tells models that read no sentences; others ignore it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What episodes were measured with; several values where they were not all alike.
+    """Conditions of episodes; several values where they were not all alike.
 
     Attributes:
         protocol: rule set of the suite.
@@ -136,7 +136,7 @@ def _reads_prompt(run: RunResults) -> bool:
 
 
 def published_with(*parts: tuple[Group, str]) -> str:
-    """What the paper's numbers for splits of groups were measured with; '': not known."""
+    """Conditions of the paper's numbers for splits of groups; '': not known."""
     found = [_published_with(*part) for part in parts]
     known = [one for one in found if one is not None]
     return str(joined(known)) if known else ''
@@ -222,7 +222,7 @@ class Unlike:
 
 
 def unlike_paper(group: Group, split: str) -> Unlike:
-    """What a split's episodes were measured with otherwise than the paper's numbers."""
+    """Differences of a split's episodes from the conditions of the paper's numbers."""
     protocols, settings, others = _differences(group, split)
     return Unlike(*(', '.join(dict.fromkeys([*first, *others]))
                     for first in (protocols, settings)))
@@ -230,7 +230,7 @@ def unlike_paper(group: Group, split: str) -> Unlike:
 
 def _differences(group: Group, split: str, reply_tokens: int | None = None,
                  ) -> tuple[list[str], list[str], list[str]]:
-    """What was measured otherwise than the paper's numbers: protocols, settings, and the rest."""
+    """Differences from the paper's conditions: protocols, settings, and the rest."""
     protocols: list[str] = []
     settings: list[str] = []
     others: list[str] = []

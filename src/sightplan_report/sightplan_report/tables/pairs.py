@@ -108,7 +108,7 @@ def _as_ruled(*groups: Group) -> bool:
 
 
 def _unlike_imported(own: Group, imported: Group) -> str:
-    """What keeps a group from being paired with imported results, in words; '' for nothing."""
+    """Reason why a group cannot be paired with imported results, in words; '' if it can."""
     if own.method != imported.method:
         return f'its method is {own.method}'
     if any(run.problems == '' for run in own.runs):

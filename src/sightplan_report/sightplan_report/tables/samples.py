@@ -90,5 +90,5 @@ def wrong_samples(results: Results) -> Table:
 
 
 def _labels(results: Results) -> list[str]:
-    """What tells each group from the others, in words."""
+    """Labels that tell each group from the others, in words."""
     return labels([group_cells(group) for group in results.groups])

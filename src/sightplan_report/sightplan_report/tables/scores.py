@@ -52,7 +52,7 @@ _SETTINGS_OF_DOMAIN = ('constraints',)
 _FIVE = 'mean of five'
 _GOES_ON = 'unread: the episode goes on'
 _THEIR_OWN = "the authors' own episodes"
-"""What stands in place of the distance of imported results."""
+"""Words in place of the distance of imported results."""
 _CLASSES = {'planner_average': (needs_visual_planner, 'methods whose model plans'),
             'grounder_average': (needs_grounder, 'methods whose model answers questions')}
 
@@ -409,7 +409,7 @@ def _cells_of_split(split: str, rates: Sequence[_Rate]) -> dict[str, Any]:
 
 
 def compared(parts: Iterable[tuple[Group, str]]) -> dict[str, Any]:
-    """What splits of groups were measured with, what the paper's were, and what differs."""
+    """Conditions of splits of groups, those of the paper, and the differences."""
     found = list(parts)
     return {'measured': str(joined(measured(*part) for part in found)),
             'paper_measured': published_with(*found) or None,
@@ -417,7 +417,7 @@ def compared(parts: Iterable[tuple[Group, str]]) -> dict[str, Any]:
 
 
 def _unlike_success(group: Group, split: str) -> str:
-    """What was measured otherwise than the paper's success, in few words."""
+    """Differences from the conditions of the paper's success, in few words."""
     goes_on = _unreadable_note(group, group.summaries[split])
     return ', '.join(filter(None, (unlike_paper(group, split).short, goes_on and _GOES_ON)))
 

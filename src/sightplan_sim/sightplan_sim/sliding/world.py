@@ -206,7 +206,7 @@ def make_world(clock_ns: Callable[[], int] | None = None,
 
 
 def shown_with(options: Mapping[str, Any]) -> Shown:
-    """What observations show with some options; contract in ``sightplan.runs.worlds``."""
+    """Contents of observations with some options; contract in ``sightplan.runs.worlds``."""
     if options.get('view') == 'text':
         return Shown('view=text', describes=True)
     return Shown('pictures=none' if options.get('pictures') == 'none' else '')

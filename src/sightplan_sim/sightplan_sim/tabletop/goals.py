@@ -18,7 +18,7 @@ Placement = tuple[str, str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What is to hold in the end.
+    """Arrangement that is to hold in the end.
 
     Attributes:
         placements: of the things that are moved.

@@ -253,7 +253,7 @@ class Teller:
     # --- clauses ---------------------------------------------------------------------------------
 
     def clause(self, action: str, goods: Sequence[tuple[Phrase, str]], drawer: str) -> str:
-        """What is to be done, as an infinitive.
+        """Infinitive clause that says what is to be done.
 
         Args:
             action: of ``arrangements.Clause``.

@@ -82,7 +82,7 @@ def want_table(seed: int, horizon: str, held_out: bool, attempt: int = 0) -> Arr
 
 @dataclass
 class _Draft:
-    """What is on a table, and what is wanted.
+    """Things on a table, and what is wanted of them.
 
     Attributes:
         things, destinations: by name.

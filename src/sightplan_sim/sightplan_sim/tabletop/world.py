@@ -284,7 +284,7 @@ def make_world(clock_ns: Callable[[], int] | None = None,
 
 
 def shown_with(options: Mapping[str, Any]) -> Shown:
-    """What observations show with some options; contract in ``sightplan.runs.worlds``."""
+    """Contents of observations with some options; contract in ``sightplan.runs.worlds``."""
     return Shown('' if options.get('execution') == 'arm' else BareTable.no_pictures)
 
 

@@ -1,4 +1,4 @@
-"""What people are shown of a task: the true plan beside the predicted one, both on the picture."""
+"""Page for people about a task: the true plan beside the predicted one, both on the picture."""
 
 from __future__ import annotations
 

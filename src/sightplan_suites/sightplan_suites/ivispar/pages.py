@@ -1,4 +1,4 @@
-"""What people are shown of a board: its picture, and what stands where in truth and answer."""
+"""Page for people about a board: its picture, and what stands where in truth and answer."""
 
 from __future__ import annotations
 

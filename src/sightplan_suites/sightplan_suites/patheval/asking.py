@@ -71,7 +71,7 @@ def called(name: str) -> str:
 
 def told(task: str, names: Sequence[str], values: Sequence[Descriptors],
          descriptors: Sequence[str]) -> dict[str, str]:
-    """What a prompt of one's own may put into its words, by the names of its placeholders.
+    """Values that a prompt of one's own may put into its words, by the names of its placeholders.
 
     Args:
         task: its sentence, '' for none.

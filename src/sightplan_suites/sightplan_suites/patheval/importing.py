@@ -31,7 +31,7 @@ PROTOCOL = 'paper'
 
 @dataclass
 class Imported:
-    """What became of the files of a folder.
+    """Result of importing the files of a folder.
 
     Attributes:
         runs: directories that were written, in order.

@@ -62,7 +62,7 @@ _NAME_IN_FILES = re.compile(r'[^0-9a-z]+')
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """What a model said about one pair.
+    """Output of a model about one pair.
 
     Attributes:
         where: file and number of the entry.

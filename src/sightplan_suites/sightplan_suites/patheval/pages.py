@@ -1,4 +1,4 @@
-"""What people are shown of a question about paths: which path is better, and which was named."""
+"""Page for people about a question about paths: which path is better, and which was named."""
 
 from __future__ import annotations
 

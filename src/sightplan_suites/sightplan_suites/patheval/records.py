@@ -105,7 +105,7 @@ class Records:
 
 @dataclass(frozen=True, eq=False)
 class RecordContext:
-    """What the other files of a folder tell about its records.
+    """Facts that the other files of a folder tell about its records.
 
     Attributes:
         tasks: sentences with numbers and vectors; None: the folder has no file of them.

@@ -52,7 +52,7 @@ _OF_SEGMENTS = ('none', 'flipped', 'random')
 REPEATS = 5
 """Repeats of every task in the variant ``level1``, as in the paper."""
 SHORTER = (('path_length', -1),)
-"""What decides a task whose sentence the reader does not understand: the shorter path is taken."""
+"""Wishes of a task whose sentence the reader does not understand: the shorter path is taken."""
 _BLANK = np.full((448, 448, 3), 255, np.uint8)
 
 

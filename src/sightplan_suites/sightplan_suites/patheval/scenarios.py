@@ -39,7 +39,7 @@ def form_of(texts: Iterable[str]) -> str:
 
 @functools.cache
 def read_task(sentence: str) -> tuple[tuple[str, int], ...]:
-    """What the reader of sentences finds in a task (``paths.sentences``), as ``Item.properties``.
+    """Wishes that ``paths.sentences`` finds in a task, as ``Item.properties``.
 
     Empty where it understands nothing.
     """

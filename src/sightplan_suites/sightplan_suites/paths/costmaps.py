@@ -34,7 +34,7 @@ FREE, INSCRIBED, LETHAL, NO_INFORMATION = 0, 253, 254, 255
 
 AUTO, OCCUPANCY, COSTMAP = 'auto', 'occupancy', 'costmap'
 KINDS = (AUTO, OCCUPANCY, COSTMAP)
-"""What values of cells mean; ``AUTO``: occupancies, unless they look like costs."""
+"""Meanings of the values of cells; ``AUTO``: occupancies, unless they look like costs."""
 
 _GRID_LETHAL, _GRID_INSCRIBED = 100, 99
 """Lethal and inscribed cells of a costmap that is published as an OccupancyGrid."""

@@ -419,7 +419,7 @@ def compare_pictures(model: Model, pictures: Sequence[NDArray[np.uint8]], scenar
 
 
 def _read_for_pictures(scenario: str) -> tuple[Vector | None, str]:
-    """What the reader takes a task to want, for a model that may read no words; None if nothing.
+    """Wishes that the reader finds in a task, for a model that may read no words; None if none.
 
     Raises:
         InputError: the task has limits, which cannot be checked in pictures.

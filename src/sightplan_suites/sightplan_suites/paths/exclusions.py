@@ -104,7 +104,7 @@ def find_exclusions(item: ObstacleMap, drives: Sequence[Drive], descriptors: Seq
 
 
 def _border(item: ObstacleMap, drive: Drive, footprint: Footprint) -> list[Exclusion]:
-    """How far a path leaves the map, if it does: at the point where it is farthest outside."""
+    """Distance by which a path leaves the map, if it does, at the point farthest outside."""
     box, points = item.bounds, drive.path
     low, high = np.array([box.x_min, box.y_min]), np.array([box.x_max, box.y_max])
     over = np.maximum(low + footprint.inscribed - points, points + footprint.inscribed - high)
@@ -149,7 +149,7 @@ def _area(area: ObstacleMap, drive: Drive, footprint: Footprint) -> list[Exclusi
 
 @dataclass(frozen=True, slots=True)
 class _Touch:
-    """Where a robot touches obstacles on its way.
+    """Contact of a robot with obstacles on its way.
 
     Attributes:
         which: index of the first one.
@@ -188,7 +188,7 @@ class _Touch:
 
 
 def _touch(item: ObstacleMap, drive: Drive, footprint: Footprint) -> _Touch | None:
-    """Where a robot touches obstacles on its way; None if it touches none."""
+    """Contact of a robot with obstacles on its way; None if it touches none."""
     if not item.polygons:
         return None
     reach, path = footprint.inscribed, drive.path
@@ -209,7 +209,7 @@ def _touch(item: ObstacleMap, drive: Drive, footprint: Footprint) -> _Touch | No
 
 
 def _polygon_touch(item: ObstacleMap, drive: Drive, footprint: Footprint) -> _Touch | None:
-    """Where the corners of a polygon stick into obstacles on the driven line."""
+    """Contact of a polygon with obstacles on the driven line; None if there is none."""
     line = drive.line
     piece, obstacle = item.tree.query(np.array(footprint.swept(line)), predicate='intersects')
     if not len(piece):
@@ -237,7 +237,7 @@ def _first_met(piece: shapely.Geometry, start: FloatArray, obstacle: shapely.Geo
 
 def _broken(item: ObstacleMap, limit: Limit, bound: float, drive: Drive, one: Descriptors,
             footprint: Footprint) -> Exclusion | None:
-    """How a path breaks a limit; None if it keeps it."""
+    """Way in which a path breaks a limit; None if it keeps it."""
     value = float(getattr(one, limit.name))
     if limit.name == 'minimum_clearance' and item.polygons:
         value = min(value, max(drive.gap, 0.0))
@@ -252,7 +252,7 @@ def _broken(item: ObstacleMap, limit: Limit, bound: float, drive: Drive, one: De
 
 
 def _place(item: ObstacleMap, name: str, drive: Drive) -> FloatArray | None:
-    """Where a path has the value of a descriptor; None of those of the whole path."""
+    """Place where a path has the value of a descriptor; None for those of the whole path."""
     if name == 'minimum_clearance' and item.polygons:
         path = drive.path
         nearest = int(np.argmin(item.segment_clearances(path[:-1], path[1:])))

@@ -78,7 +78,7 @@ class Footprint:
         return found
 
     def swept(self, line: FloatArray) -> list[shapely.Geometry]:
-        """What a polygon covers on its way along a line: a shape for each segment and each turn.
+        """Area that a polygon covers along a line: a shape for each segment and each turn.
 
         It looks ahead on every segment and turns on the spot at the corners, the shorter way. What
         it covers while it turns is followed in steps of 5 degrees, and is too large by a

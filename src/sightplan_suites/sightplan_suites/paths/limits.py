@@ -26,7 +26,7 @@ from sightplan_suites.paths.descriptors import NAMES
 AT_LEAST, AT_MOST = '>=', '<='
 ABSOLUTE, TIMES_LEAST, ABOVE_LEAST = 'absolute', 'times_least', 'above_least'
 REFERENCES = (ABSOLUTE, TIMES_LEAST, ABOVE_LEAST)
-"""What a limit's value is: the limit itself; a factor of the least value among the paths that are
+"""Kinds of a limit's value: the limit itself; a factor of the least value among the paths that are
 offered; or how much it is above that."""
 
 LEFT, RIGHT = 'left', 'right'

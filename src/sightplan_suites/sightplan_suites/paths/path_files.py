@@ -38,7 +38,7 @@ class PathRun:
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """What a file says about all attempts of a planner.
+    """Content of a file about all attempts of a planner.
 
     Attributes:
         runs: those that found a path, in order.

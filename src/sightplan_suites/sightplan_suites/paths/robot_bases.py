@@ -1,4 +1,4 @@
-"""What a path critic must know of a robot: its outline, and which differences matter to it.
+"""Facts about a robot that a path critic needs: its outline, and which differences matter.
 
 They stand in the section ``base`` of a robot's file (``config/robots``, or a file of its own)::
 

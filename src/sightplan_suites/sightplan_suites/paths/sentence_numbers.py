@@ -29,7 +29,7 @@ from sightplan_suites.paths.limits import (
 TAKEN, TRADED = '§', '§§'
 """Stand in a normalised sentence where a limit, and where a trade-off, was taken out."""
 MUCH = 0.5
-"""How much longer than the shortest, as a fraction of it, "much longer" is taken to be."""
+"""Excess over the shortest, as a fraction of it, that "much longer" is taken to mean."""
 
 _FILE = Path(__file__).with_name('sentence_limits.yaml')
 _UNITS = {

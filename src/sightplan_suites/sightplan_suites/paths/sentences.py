@@ -102,7 +102,7 @@ class _Catalogue(Record):
 
 @dataclass(frozen=True)
 class Reading:
-    """What a sentence is taken to want.
+    """Wishes and limits that a sentence is taken to mean.
 
     Attributes:
         wants: sign of each descriptor that is wanted large (1) or small (-1).
@@ -204,7 +204,7 @@ class _Found:
     excepted: str = ''
 
     def said(self) -> tuple[int, int, int]:
-        """How many areas, sides and wishes or their denials there are so far."""
+        """Number of areas, sides and wishes or their denials so far."""
         return (len(self.keep_out), len(self.side),
                 sum(map(len, self.wants.values())) + len(self.ignored))
 
@@ -249,7 +249,7 @@ _SUBORDINATORS = (
     'where', 'who(?! cares)', 'which', 'but', 'then', 'in case', 'in order', 'otherwise',
     'or else',
     r'as (?:it|he|she|they|there|we|i|you|the|my|our|his|her|their|its|some|people|folk)')
-"""Where a clause ends, beside commas and ends of sentences."""
+"""Words at which a clause ends, beside commas and ends of sentences."""
 
 
 def _clauses(text: str) -> list[str]:

@@ -51,7 +51,7 @@ class SideSettings:
 
 @dataclass(frozen=True, slots=True)
 class SideKept:
-    """How far a path keeps to a side.
+    """Measure of how far a path keeps to a side.
 
     Attributes:
         fraction: of the way that counts; None where nothing tells a side.

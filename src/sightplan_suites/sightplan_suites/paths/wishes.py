@@ -267,7 +267,7 @@ def _wish(name: str, ratios: Mapping[tuple[str, str], float], settings: WishSett
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a task in words is taken to want.
+    """Wishes and limits that a task in words is taken to mean.
 
     Attributes:
         wishes: belief about the descriptors.

@@ -1,4 +1,4 @@
-"""What people are shown of an item: the true place and the answered one, or the trace."""
+"""Page for people about an item: the true place and the answered one, or the trace."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ Line = Mapping[str, Any]
 Who = tuple[str, str, str, str | None]
 """Method, backend, model and variant."""
 Conditions = dict[tuple[Who, str], dict[str, str | None]]
-"""What the lines of a row were measured with, and how that is unlike the paper, by split."""
+"""Conditions of the lines of a row, and their differences from the paper's, by split."""
 _FILE = Path(__file__).with_name('report.yaml')
 _ALL = 'all'
 _MEASURES = {measure.name: measure for measure in MEASURES}
@@ -70,7 +70,7 @@ def _by_subclass(suite: Suite, lines: Sequence[tuple[Who, Line]], conditions: Co
 
 def _beside(suite: Suite, theirs: Published, count: int, own: Mapping[str, str | None],
             ) -> dict[str, str | None]:
-    """What a published number was measured with, and how ours beside it was measured otherwise."""
+    """Conditions of a published number, and how ours beside it was measured otherwise."""
     fewer = f'{count} items, not {theirs.n}' if theirs.n not in (None, count) else ''
     return {'paper_measured': paper_compared(suite, model=theirs.model)['measured'],
             'unlike': '; '.join(filter(None, (own['unlike'], fewer))) or None}

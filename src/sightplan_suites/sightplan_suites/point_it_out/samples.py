@@ -37,7 +37,7 @@ FAMILIES = ('gpt', 'claude', 'gemini', 'qwen', 'molmo', 'robopoint', 'roborefer'
 GIVEN = 'given'
 """Value of the setting ``starts``: only traces whose start the data tells."""
 _MARK = 'a red square'
-"""What is painted where a trace begins, in pictures of the release and of our own scenes."""
+"""Mark where a trace begins, in pictures of the release and of our own scenes."""
 
 
 @dataclass(frozen=True, slots=True)

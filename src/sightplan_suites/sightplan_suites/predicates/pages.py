@@ -1,4 +1,4 @@
-"""What people are shown of a question: its picture, the truth, and the answer with P(yes)."""
+"""Page for people about a question: its picture, the truth, and the answer with P(yes)."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ from sightplan_suites.viplan.paper_figures import FIRST, Figures, figures_of
 PROTOCOL = 'paper'
 """The protocol of the suite that sets what the authors' code does."""
 PROBLEMS = "the authors' problem files"
-"""What stands in the identity for the hash of the problems, of which only the names are known."""
+"""Words in place of the hash of the problems, of which only the names are known."""
 NOT_RECORDED = 'not_recorded'
 """The reason for the end of an episode that the files do not tell."""
 _NO_REASON = {
@@ -65,7 +65,7 @@ _NO_REASON = {
     'plan': "the file has no reason; in the authors' code a reply that is no JSON ends an "
             'episode'}
 _NO_OP = 'no-op'
-"""What the authors' environment says of an action that changed nothing by chance."""
+"""Word of the authors' environment for an action that changed nothing by chance."""
 _VERDICTS = {True: Verdict.YES.value, False: Verdict.NO.value, None: Verdict.UNPARSED.value}
 _SIDES = {True: ('yes_asked', 'yes_right'), False: ('no_asked', 'no_right')}
 _TRUTHS = {True: 'true', False: 'false', None: 'null'}
@@ -80,7 +80,7 @@ _TOLERANCE = 1e-6
 
 @dataclass
 class Imported:
-    """What became of the files of a folder.
+    """Result of importing the files of a folder.
 
     Attributes:
         runs: directories that were written, in order.

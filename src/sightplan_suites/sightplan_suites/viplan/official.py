@@ -245,7 +245,7 @@ class Enumeration(_Read):
 
 
 def _info(value: object) -> str:
-    """What the environment said of an action: a text, or the last one of several values."""
+    """Reply of the environment to an action: a text, or the last one of several values."""
     if isinstance(value, (list, tuple)):
         value = next((part for part in reversed(value) if isinstance(part, str)), '')
     return value if isinstance(value, str) else ''
@@ -335,7 +335,7 @@ class Attempt(_Read):
 
     @property
     def status(self) -> FeedbackStatus:
-        """What became of it; where wrong parameters and illegal actions look alike: rejected."""
+        """Outcome of the action; "rejected" where wrong parameters look like illegal actions."""
         return (FeedbackStatus.EXECUTED if self.success else FeedbackStatus.INVALID
                 if _UNKNOWN in self.info else FeedbackStatus.REJECTED)
 

@@ -1,4 +1,4 @@
-"""What the things of a table are for, and which places serve: ``uses.yaml``.
+"""Uses of the things of a table, and the places that serve them: ``uses.yaml``.
 
 The generator of implicit instructions takes their truth from here, and the reader of instructions
 what things are for. Neither imports the other.

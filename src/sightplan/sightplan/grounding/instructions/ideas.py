@@ -141,7 +141,7 @@ _STAYS = re.compile(
     r'(?:on the table|where (?:it|they) (?:is|are|lie|stand|lies|stands)(?! put)|'
     r', leave (?:it|them))(?!\S)'
 )
-"""What is to stay where it is: "leave the fruit on the table"."""
+"""Things that are to stay where they are: "leave the fruit on the table"."""
 _UNMOVED = re.compile(
     r'(?<!\S)(?:nothing|not)(?: \S+){0,2} (?:moved|touched)(?!\S)|(?<!\S)hate to(?!\S)'
 )
@@ -153,7 +153,7 @@ _DENIED = re.compile(
 _TAKEN_ALONG = ('uncork', 'opener', 'shop')
 """Uses of what is taken elsewhere, unless somebody wants it brought."""
 _DENIED_STATE = re.compile(r'(?<!\S)(?:am|is|are) (?:not|no longer) \S+')
-"""What somebody or something is not: "I am not hungry" tells of no hunger."""
+"""A state that somebody or something is not in: "I am not hungry" tells of no hunger."""
 _FETCHES = ('bring', 'fetch', 'get me', 'hand me', 'give me', 'pass me', 'i need', 'need', 'want')
 
 
@@ -420,7 +420,7 @@ _PORTION = re.compile(
     r'(?<!\S)(?:a|an|my|the|our|some)(?: [a-z]+)?'
     r' (?:bowl|cup|mug|glass|plate|jar|can|bottle|pot) of(?!\S)'
 )
-"""What "a bowl of soup" names is no thing on the table."""
+"""Portions of food: "a bowl of soup" names no thing on the table."""
 _PLACE = re.compile(
     r'(?<!\S)(in|into|on|onto|inside|to|upon) (?:the|that|this|my|our|a) (?:only )?'
     r'((?:[a-z]+ ){0,3})'

@@ -269,7 +269,7 @@ _NEVER_INTO: Mapping[str, tuple[str, ...]] = {
     'plate': tuple(kind for kind in MOVED if kind not in ('mug', 'cup', 'can', 'apple', 'napkin')),
     'bowl': tuple(kind for kind in MOVED if kind not in ('apple', 'ball')),
 }
-"""What each kind of place does not take: too large for it, or it would roll off."""
+"""Things that each kind of place does not take: too large for it, or they would roll off."""
 _ON_HOLDERS = ('tray', 'plate', 'bowl', 'crate', 'napkin', 'box', CABINET, *DRAWERS)
 
 
@@ -745,7 +745,7 @@ class _Scene:
         return scene._one(things)[0]
 
     def _ground(self, one: Instance) -> tuple[float, float]:
-        """Where a thing is on the table, in widths of the picture, estimated from its box."""
+        """Place of a thing on the table, in widths of the picture, estimated from its box."""
         (left, top), (right, bottom) = one.region.points
         return (left + right) / 2 * self._aspect, (top + bottom) / 2 / SLANT
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class Relation(enum.StrEnum):
-    """Where a thing is: among those that fit a description, or beside other things.
+    """Place of a thing among those that fit a description, or beside other things.
 
     Left and right are the picture's; the front is its lower edge, where the speaker is.
     """
@@ -91,7 +91,7 @@ class Things:
 
 
 class Hold(enum.StrEnum):
-    """How a thing is at its place."""
+    """Relation of a thing to its place: in it, on it, or beside it."""
 
     IN = 'in'
     ON = 'on'
@@ -100,7 +100,7 @@ class Hold(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where things are to be: in or on what a description means, or on the table beside it.
+    """Wished place of things: in or on what a description means, or on the table beside it.
 
     Attributes:
         hold: how they are there.
@@ -115,7 +115,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What must be so in the picture for a wish to count.
+    """Condition that the picture must meet for a wish to count.
 
     Attributes:
         things: a description; of a drawer with ``opened``.

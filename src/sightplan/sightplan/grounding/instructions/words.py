@@ -91,7 +91,7 @@ def lexicon() -> Lexicon:
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """What a noun means.
+    """Meaning of a noun.
 
     Attributes:
         kinds: sets of categories, the likeliest first; empty: anything.
