@@ -14,12 +14,11 @@ from typing import Any
 
 from sightplan.metrics import measures
 from sightplan.metrics.measures import aggregate, known_sum
-from sightplan.model import InputError
 from sightplan.records.evidence import failure_picture
 from sightplan.records.failure_picture import for_page
 from sightplan.records.recorded import RecordedEpisode, read_episodes
 from sightplan.runs.suite_rules import SAMPLES
-from sightplan_report import episode_page, episode_reader, sample_page, sample_pages
+from sightplan_report import episode_page, episode_reader, sample_pages
 from sightplan_report.chosen import Chosen, all_lines
 from sightplan_report.deciding_answers import decide
 from sightplan_report.episode_view import EpisodeView
@@ -29,7 +28,6 @@ from sightplan_report.html import NONE, jpeg_uri, render, seconds, words
 from sightplan_report.labels import disambiguated
 from sightplan_report.lines import EPISODE, SAMPLE
 from sightplan_report.results import Results, cause_of, split_of, total
-from sightplan_report.sample_page import SamplesOfRuns
 from sightplan_report.sample_pages import SamplePages
 from sightplan_report.table_cells import Shown, shown
 from sightplan_report.tables import Table
@@ -131,42 +129,6 @@ def _samples(results: Results, settings: Settings, progress: Callable[[int, int]
             (len(all_lines(results)),) * 2 if settings.episodes == ALL else
             (settings.most_samples, FEW)))
     return sample_pages.make_pages(results, chosen, settings.most_bytes, MOST_LISTED, progress)
-
-
-def one_episode(results: Results, episode: str,
-                read: Callable[[Any], Iterable[RecordedEpisode]] = read_episodes) -> str:
-    """The page of one episode or sample alone.
-
-    Args:
-        results: of the run or runs that hold it.
-        episode: its id, or a part of it that only one has.
-        read: reads the episodes of a bag.
-
-    Raises:
-        InputError: no episode, or several, have such an id.
-    """
-    every = all_lines(results)
-    found = ([c for c in every if c.line['id'] == episode]
-             or [c for c in every if episode in c.line['id']])
-    if len(found) != 1:
-        names = [f'{c.line["id"]} of {c.run.name}' for c in found or every]
-        more = f' and {len(names) - 5} more' if len(names) > 5 else ''
-        remedy = 'give more of it, or one run only' if found else 'there are'
-        if found and len({c.line['id'] for c in found}) == 1:
-            methods = {c.run.method for c in found}
-            run = found[0].run
-            remedy = 'choose a run, for example with --only ' + (
-                f'method={run.method}' if len(methods) == len(found) else f'run={run.name}')
-        what = 'episode' if results.of_kind(EPISODE).runs else 'sample'
-        have = f'{what}s have' if len(found) > 1 else f'{what} has'
-        raise InputError(f'--episode {episode}: {len(found) or "no"} {have} this in the id; '
-                         f'{remedy}: {", ".join(names[:5])}{more}')
-    one, = found
-    if one.line.get('kind') == SAMPLE:
-        return sample_page.page_alone(sample_page.view(
-            one.line, one.run.folder, one.run.info, one.run.suite, SamplesOfRuns(),
-            model=one.group.model))
-    return episode_page.page(_view(one, 'episode', read))
 
 
 # ------------------------------------------------------------------------------------ episodes

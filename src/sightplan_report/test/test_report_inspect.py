@@ -157,9 +157,6 @@ def test_the_command_writes_them_beside_the_report(tmp_path, capsys):
                      '--export', 'inspect']) == 0
     assert '1 logs for "inspect view"' in capsys.readouterr().out
     assert len(list((tmp_path / 'out' / 'inspect').glob('*.eval'))) == 1
-    assert cli.main(['report', run, '--out', str(tmp_path / 'x.html'), '--episode', 'p0',
-                     '--export', 'inspect']) == 2
-    assert '--export' in capsys.readouterr().err
 
 
 @pytest.mark.slow

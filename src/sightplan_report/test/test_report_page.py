@@ -9,9 +9,8 @@ import pytest
 from report_cases import asked, counts, line, sample, write_index, write_run
 from sightplan.cli import main
 from sightplan.metrics import measures, wilson
-from sightplan.model import InputError
 from sightplan_report import figures
-from sightplan_report.page import FEW, Settings, build, choose, one_episode, place_of
+from sightplan_report.page import FEW, Settings, build, choose, place_of
 from sightplan_report.results import gather
 from sightplan_report.table_cells import number_text, shown
 from sightplan_report.tables import Column, Table, make_tables
@@ -155,14 +154,16 @@ def hostile(tmp_path):
     return gather(tmp_path)
 
 
-def test_what_others_wrote_cannot_become_markup(hostile):
+def test_what_others_wrote_cannot_become_markup(hostile, tmp_path):
     text = page_of(hostile, title=HOSTILE)
     assert text.count('<script') == 1, 'only our own'
     read = Reader(text)
     assert 'alert' not in read.script
     assert not [name for name, _ in read.attributes if name.startswith('on')]
     assert '{{ 7*7 }}' in text and '49' not in read.script, 'no template of a template'
-    alone = one_episode(hostile, '0')
+    assert main(['explain', str(tmp_path / 'hostile'), '1', '--out',
+                 str(tmp_path / 'one.html')]) == 0
+    alone = (tmp_path / 'one.html').read_text()
     assert alone.count('<script') == 0 and '&lt;script&gt;' in alone
     Reader(alone)
 
@@ -256,15 +257,6 @@ def test_pictures_of_failures_are_shown_and_lead_to_their_episodes(tmp_path):
     text = page_of(gather(tmp_path))
     assert text.count('src="data:image/jpeg;base64,') == 2, 'in the gallery and on its page'
     assert '<a href="#e0"><img' in text
-
-
-def test_one_episode_must_be_named_clearly(runs):
-    with pytest.raises(InputError, match=r'--episode p1: 2 episodes have this .*of ground'):
-        one_episode(runs, 'p1')
-    with pytest.raises(InputError, match='choose a run, for example with --only method=ground'):
-        one_episode(runs, 'blocksworld/simple/p1#0')
-    with pytest.raises(InputError, match='no episode has this in the id; there are: blocksworld'):
-        one_episode(runs, 'nothing')
 
 
 def test_samples_beside_episodes(tmp_path):
@@ -570,16 +562,6 @@ def test_the_default_place_is_in_the_first_directory(written):
     assert main(['report', str(written / 'ground')]) == 0, 'and again'
 
 
-def test_one_episode_alone(written, capsys):
-    out = written / 'page.html'
-    assert main(['report', str(written / 'ground'), '--episode', 'p3', '--out', str(out),
-                 '--json']) == 0
-    assert json.loads(capsys.readouterr().out)['pages'] == 1
-    text = out.read_text()
-    assert '<h2>blocksworld/simple/p3#0</h2>' in text and 'id="list"' not in text
-    Reader(text)
-
-
 def test_only_some_runs(written, capsys):
     arguments = ['report', str(written), '--out', str(written / 'o'), '--json', '--only']
     assert main([*arguments, 'method=plan,idle', 'split=simple']) == 0
@@ -592,8 +574,7 @@ def test_only_some_runs(written, capsys):
     (['{tmp}/ground', '--only', 'colour=red'], "no run has 'colour'; there are backend"),
     (['{tmp}/ground', '--only', 'split=hard'], 'nothing is left; split has the values simple'),
     (['{tmp}/ground', '--most', '0'], '--most 0 is out of bounds'),
-    (['{tmp}/ground', '--most-mb', 'nan'], '--most-mb nan is out of bounds'),
-    (['{tmp}/ground', '--episode', 'p3'], '--episode needs --out FILE')])
+    (['{tmp}/ground', '--most-mb', 'nan'], '--most-mb nan is out of bounds')])
 def test_bad_usage_is_said(arguments, message, written, capsys):
     (written / 'empty').mkdir()
     assert main([a.format(tmp=written) for a in ('report', *arguments)]) == 2

@@ -15,7 +15,7 @@ from sightplan.runs.predictions import line_again
 from sightplan.runs.run_samples import options_of_run
 from sightplan.runs.samples import UNKNOWN_WORDS, load_samples
 from sightplan.runs.suite_contract import violations
-from sightplan_report.page import Settings, build, one_episode
+from sightplan_report.page import Settings, build
 from sightplan_report.results import gather
 from sightplan_report.sample_page import SamplesOfRuns
 from sightplan_report.tables import make_tables
@@ -78,6 +78,11 @@ def folder(tmp_path_factory):
     return made(tmp_path_factory.mktemp('balls'))
 
 
+def explained(folder, item, out):
+    assert cli.main(['explain', str(folder), item, '--out', str(out / 'one.html')]) == 0
+    return (out / 'one.html').read_text()
+
+
 def report(folder, **settings):
     results = gather(folder)
     return build(results, make_tables(results), Settings(**settings))
@@ -122,8 +127,8 @@ def test_of_many_samples_some_of_each_cause_are_chosen(tmp_path):
     assert report(run_folder, episodes='all').samples == 24
 
 
-def test_one_sample_has_a_page_by_itself(folder):
-    html = one_episode(gather(folder), '3')
+def test_one_sample_has_a_page_by_itself(folder, tmp_path):
+    html = explained(folder, '3', tmp_path)
     assert 'wrong: beside' in html and 'data:image/jpeg' in html
 
 
@@ -145,11 +150,11 @@ def test_where_the_data_are_gone_the_page_says_so(tmp_path, change, said):
     else:
         Image.fromarray(np.zeros((9, 9, 3), np.uint8)).save(tmp_path / 'gone' / '2.png')
     line = next(line for line in gather(run_folder).runs[0].lines if line['cause'])
-    html = one_episode(gather(run_folder), line['id'])
+    html = explained(run_folder, line['id'], tmp_path)
     assert said in html and 'The picture is the one that the run kept.' in html
     assert 'data:image/jpeg' in html
     (run_folder / line['picture']).unlink()
-    html = one_episode(gather(run_folder), line['id'])
+    html = explained(run_folder, line['id'], tmp_path)
     assert 'The run kept no picture of it.' in html and 'data:image' not in html
 
 

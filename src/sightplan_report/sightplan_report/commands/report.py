@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sightplan.commands.flags import argument, option
-from sightplan.commands.frame import DONE, Result, add_command, file_to_write, note
+from sightplan.commands.frame import DONE, Result, add_command, note
 from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError, user_path
 from sightplan.model.whole_files import replacing
@@ -26,13 +26,13 @@ examples:
   sightplan report runs/ground
   sightplan report runs/smoke --out report --title "First look"
   sightplan report runs/smoke --only method=ground,belief split=hard --most 5
-  sightplan report runs/ground --episode problem_07 --out page.html
   sightplan report runs/ground --export inspect
 
 Writes DIR/report.html, one file that opens without a network, and DIR/tables: the same tables as
 CSV, Parquet and Markdown. Episodes get a page each, with every question, if their bags were
 recorded (sightplan run --bags failed); without bags it has what the results hold. Samples get one
-each with picture, question, truth and answer, which their suite draws again.
+each with picture, question, truth and answer, which their suite draws again. "sightplan explain"
+writes the page of any one alone.
 """
 
 
@@ -43,9 +43,7 @@ class ReportArguments:
     runs: tuple[str, ...] = argument(
         'run directory, sweep directory, or a directory that holds some', metavar='RUN_OR_SWEEP')
     out: str = option(
-        '',
-        'where to write it (default: report, in the first directory); with --episode: the file',
-        metavar='DIR')
+        '', 'where to write it (default: report, in the first directory)', metavar='DIR')
     title: str = option('', 'title of the page', metavar='TEXT')
     episodes: str = option(
         _EPISODES[0], 'which episodes and samples get a page of their own: of each method some '
@@ -60,9 +58,6 @@ class ReportArguments:
     only: tuple[str, ...] = option(
         (), 'only runs with this domain, method, backend, model, split, seed, or value of '
         'another axis of a sweep (several with commas)', metavar='KEY=VALUE', listed=True)
-    episode: str = option(
-        '', 'write the page of this one episode or sample (its id, or a part of it)',
-        metavar='ID')
     export: tuple[str, ...] = option(
         (), 'write the runs in the formats of other tools, too: inspect (logs that "inspect view" '
         'of inspect_ai opens, in DIR/inspect)', choices=_EXPORTS, listed=True)
@@ -87,7 +82,7 @@ def write_report(arguments: ReportArguments) -> Result:
     results = replace(results, warnings=(*results.warnings, *unpaired(results)))
     for warning in results.warnings:
         note(f'sightplan report: {warning}')
-    done = (_one(results, arguments) if arguments.episode else _whole(results, arguments))
+    done = _whole(results, arguments)
     counts = {kind: sum(len(run.lines) for run in results.of_kind(kind).runs)
               for kind in (EPISODE, SAMPLE)}
     done |= {'runs': len(results.runs), 'episodes': counts[EPISODE], 'samples': counts[SAMPLE],
@@ -132,19 +127,6 @@ def _whole(results: Results, arguments: ReportArguments) -> dict[str, Any]:
             'logs': [str(file) for file in logs], 'pages': page.episodes,
             'left_out': page.left_out, 'sample_pages': page.samples,
             'samples_left_out': page.samples_left_out}
-
-
-def _one(results: Results, arguments: ReportArguments) -> dict[str, Any]:
-    from sightplan_report.page import one_episode
-    if not arguments.out:
-        raise InputError('--episode needs --out FILE, the page to write')
-    if arguments.export:
-        raise InputError('--export writes whole runs; leave --episode out')
-    path = file_to_write(arguments.out)
-    html = one_episode(results, arguments.episode)
-    _write(path, html)
-    return {'html': str(path), 'tables': [], 'logs': [], 'pages': 1, 'left_out': 0,
-            'sample_pages': 1, 'samples_left_out': 0}
 
 
 def only(results: Results, conditions: Sequence[str]) -> Results:
