@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.domains import Domain
+from sightplan.domains.schema import OBJECT, Schema
 from sightplan.model import (
     Answer,
     Atom,
@@ -36,7 +37,12 @@ from sightplan.model import (
     param,
 )
 from sightplan.model.odds import probabilities
-from sightplan_belief.constraints import Constraints, instantiate, read_constraints
+from sightplan_belief.constraints import (
+    CardinalityRule,
+    Constraints,
+    instantiate,
+    read_constraints,
+)
 from sightplan_belief.observation_model import ObservationModel
 from sightplan_belief.priors import Priors, read_priors
 from sightplan_belief.solver import Bools, Floats, Solutions, StateSolver
@@ -176,7 +182,8 @@ class Estimator:
 
     Raises:
         DomainError: the constraints cannot be read, or do not fit.
-        InputError: a setting is out of bounds.
+        InputError: a setting is out of bounds, or objects are missing without which a rule of the
+            constraints cannot hold.
     """
 
     def __init__(self, domain: Domain, problem: Problem, constraints: Constraints | None = None,
@@ -192,8 +199,9 @@ class Estimator:
                             if self.settings.correlated else 0.0)
         constraints = read_constraints(domain) if constraints is None else constraints
         objects = {**domain.schema.constants, **problem.objects}
-        parts = instantiate(constraints, domain.schema, objects,
-                            domain.worth_asking(problem)).split()
+        theory = instantiate(constraints, domain.schema, objects, domain.worth_asking(problem))
+        _check_possible(theory, constraints, domain.schema, objects)
+        parts = theory.split()
         if atoms is not None:
             wanted = set(atoms)
             parts = [part for part in parts if wanted.intersection(part.atoms)]
@@ -372,6 +380,27 @@ class Estimator:
                     seen.add(following)
                     heapq.heappush(heap, (cost + scores[i - 1] - scores[i], following))
         return np.array(rows, np.bool_).reshape(-1, len(self.atoms)), np.array(found)
+
+
+def _check_possible(theory: Theory, constraints: Constraints, schema: Schema,
+                    objects: Mapping[str, str]) -> None:
+    """Check that each rule can hold among the objects.
+
+    Raises:
+        InputError: one cannot, such as "each block is in one column" without a column.
+    """
+    never = next((one for one in theory.clauses if one.hard and not one.literals), None)
+    if never is None:
+        return
+    rule = constraints.rules[never.rule]
+    patterns = rule.patterns if isinstance(rule, CardinalityRule) else ()
+    kinds = {kind for one in patterns for kind in schema.predicates[one.predicate].types}
+    missing = sorted(kind for kind in kinds - {OBJECT}
+                     if not any(schema.is_a(own, kind) for own in objects.values()))
+    remedy = (f'name the objects of type {" and ".join(missing)}, too' if missing else
+              'are all objects named, with their types?')
+    raise InputError(f'the rule {rule.name!r} cannot hold among the objects '
+                     f'{", ".join(objects) or "(none)"}: {remedy}')
 
 
 def _only(part: Theory, wanted: set[Atom]) -> Theory:

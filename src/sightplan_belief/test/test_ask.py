@@ -194,6 +194,8 @@ def test_all_questions_of_a_domain_are_known_as_such(name):
     (['{picture}', '--domain', 'blocksworld'], 'which objects are in the picture?'),
     (['{picture}'], 'which domain? Name one of blocksworld'),
     (['{picture}', '--domain', 'blocksworld', '--objects', 'red:blok'], "did you mean 'block'"),
+    (['{picture}', '--domain', 'blocksworld', '--objects', 'r:block'],
+     'cannot hold among the objects r: name the objects of type column, too'),
     (['{picture}', '--domain', 'blocksworld', '--objects', 'red'], "'red' must have the form"),
     (['{picture}', '--domain', 'blocksworld', '--objects', 'r:block,r:block'], 'named twice'),
     (['{picture}', '--problem', 'none.pddl'], 'none.pddl:1: cannot be read'),
