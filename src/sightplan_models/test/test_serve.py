@@ -534,5 +534,9 @@ def test_a_signal_ends_the_loading_of_a_model(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr('sightplan.vlm.api.make_backend',
                         lambda *_: signal.raise_signal(signal.SIGINT))
     monkeypatch.setattr(serve_command, '_run', lambda *_: {})
-    with pytest.raises(KeyboardInterrupt):
-        serve_command.serve(serve_command.ServeArguments(backend='embedded', port=0))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever others left
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            serve_command.serve(serve_command.ServeArguments(backend='embedded', port=0))
+    finally:
+        signal.signal(signal.SIGINT, before)
