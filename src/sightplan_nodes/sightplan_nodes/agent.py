@@ -228,11 +228,12 @@ class AgentNode(Node):
             messages.text(f'episode {handle.request.episode_id}: {message}'))
 
     def _cancellation(self, message: str) -> CancelledError:
-        """The error of an episode that its client, or a limit on spending, has cancelled."""
+        """The error of an episode that its client, a limit on spending or a stop has cancelled."""
         for port in (self._model, self._visual_planner):
             if port.capped is not None and str(port.capped) == message:
                 return port.capped
-        return CancelledError(message)
+        stopped = self._stop.is_set() and not self._goal.cancelled
+        return CancelledError(f'the agent was stopped: {message}' if stopped else message)
 
     def _episode(self, handle: ServerGoalHandle) -> EpisodeEnded:
         """Run one episode, in the worker's thread, and return its last event."""

@@ -855,6 +855,7 @@ def test_stopping_the_agent_ends_its_episode(hanging: ScriptedPlanner, number: i
         first.join(LIMIT_S)
         hanging.may_go_on.set()
         assert (done[0].stop_reason, done[0].error_code) == (ends_as, code)
+        assert 'the agent was stopped' in done[0].error_msg
         assert b.listener.ordered()[-1].stop_reason == ends_as
 
 
