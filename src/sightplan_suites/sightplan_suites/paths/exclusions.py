@@ -104,7 +104,7 @@ def find_exclusions(item: ObstacleMap, drives: Sequence[Drive], descriptors: Seq
 
 
 def _border(item: ObstacleMap, drive: Drive, footprint: Footprint) -> list[Exclusion]:
-    """Distance by which a path leaves the map, if it does, at the point farthest outside."""
+    """Exclusion of a path that leaves the map, at the point farthest outside; empty for others."""
     box, points = item.bounds, drive.path
     low, high = np.array([box.x_min, box.y_min]), np.array([box.x_max, box.y_max])
     over = np.maximum(low + footprint.inscribed - points, points + footprint.inscribed - high)
@@ -237,7 +237,7 @@ def _first_met(piece: shapely.Geometry, start: FloatArray, obstacle: shapely.Geo
 
 def _broken(item: ObstacleMap, limit: Limit, bound: float, drive: Drive, one: Descriptors,
             footprint: Footprint) -> Exclusion | None:
-    """Way in which a path breaks a limit; None if it keeps it."""
+    """Exclusion of a path that breaks a limit; None if it keeps it."""
     value = float(getattr(one, limit.name))
     if limit.name == 'minimum_clearance' and item.polygons:
         value = min(value, max(drive.gap, 0.0))
