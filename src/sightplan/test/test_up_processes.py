@@ -423,6 +423,19 @@ def test_a_graph_is_refused_where_another_has_its_nodes(
         run_graph(graph, {})
 
 
+def test_a_domain_that_was_given_to_a_graph_is_not_chosen_for_another(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    from sightplan.graphs import up as module
+    with reserved_domain() as free:
+        pass
+    monkeypatch.setattr(module, '_DOMAINS', range(free, free + 1))
+    with own_names(free, ['grounder']), \
+            pytest.raises(InfrastructureError, match='no ROS domain'), reserved_domain():
+        pass
+    with reserved_domain() as chosen:
+        assert chosen == free
+
+
 def test_no_domain_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     from sightplan.graphs import up as module
     with reserved_domain() as domain:

@@ -125,12 +125,14 @@ def transport_environment(environ: Mapping[str, str]) -> dict[str, str]:
 def reserved_domain() -> Iterator[int]:
     """Reserve a ROS domain that no other graph on this machine uses, while the context lasts.
 
+    A graph whose domain was given reserves nothing; its domain is known by its nodes' names.
+
     Raises:
         InfrastructureError: all domains are taken.
     """
-    domains = list(_DOMAINS)
-    start = random.randrange(len(domains))
-    for domain in domains[start:] + domains[:start]:
+    used = _domains_with_nodes()
+    domains = [domain for domain in _DOMAINS if domain not in used]
+    for domain in random.sample(domains, len(domains)):
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as holder:
             try:
                 holder.bind(('127.0.0.1', _PORT_BASE + domain))
@@ -140,6 +142,14 @@ def reserved_domain() -> Iterator[int]:
             return
     raise InfrastructureError(f'no ROS domain from {_DOMAINS[0]} to {_DOMAINS[-1]} is free; set '
                               f'{_DOMAIN} to share one')
+
+
+def _domains_with_nodes() -> set[int]:
+    """ROS domains in which ``own_names`` of any process on this machine has reserved names."""
+    with contextlib.suppress(OSError):
+        return {int(number) for number in re.findall(
+            r'@sightplan/(\d+)/', Path('/proc/net/unix').read_text(errors='replace'))}
+    return set()  # not Linux
 
 
 @contextlib.contextmanager
