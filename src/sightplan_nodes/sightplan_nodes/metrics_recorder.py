@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import shutil
+import signal
 import threading
 import time
 import uuid
@@ -261,9 +262,9 @@ class EpisodeRecording:
         if self._bag is not None:
             self._bag.flush()
 
-    def cut_short(self, message: str) -> None:
-        """Record the episode as an infrastructure error, because its end never came."""
-        event = EpisodeEnded(StopReason.ERROR, message)
+    def cut_short(self, reason: StopReason, message: str) -> None:
+        """Record an end of the episode, because its own never came."""
+        event = EpisodeEnded(reason, message)
         end = MESSAGES.ended_to_msg(event, self.spec, self._next)
         end.session = self._session
         self._put(names.AGENT_EPISODE, time.time_ns(), serialize_message(end))
@@ -328,7 +329,7 @@ class MetricsRecorder(Node):
         self._settings = declare_settings(self, MetricsRecorderSettings)
         self._types = {topic: message_types().get(name)
                        for topic, name in topics.RECORDED.items()}
-        self._closing = False
+        self._closing, self.stop_signal = False, 0
         where = declare_settings(self, TruthSettings)
         service, self._world = where.service, where.world
         self._truth = RosTruth(self, self._check_closing, service) if service else None
@@ -373,7 +374,11 @@ class MetricsRecorder(Node):
         self.create_timer(0.5, lambda: self._submit(self._check_gap))
 
     def close(self) -> None:
-        """Commit what is under way as cut short, and close the run."""
+        """Commit what is under way as cut short, and close the run.
+
+        An episode of an experiment that somebody stops is cancelled instead, as in the agent,
+        whose word of it may be under way.
+        """
         self._closing = True
         for service in self._served:
             service.close()
@@ -542,7 +547,9 @@ class MetricsRecorder(Node):
 
     def _close_all(self) -> None:
         if self._current is not None:
-            self._cut_short('the recorder was stopped before the end of the episode')
+            cancelled = self._session and self.stop_signal == signal.SIGINT
+            self._cut_short('the recorder was stopped before the end of the episode',
+                            StopReason.CANCELLED if cancelled else StopReason.ERROR)
         if self._store is not None:
             store, self._store = self._store, None
             try:
@@ -625,12 +632,14 @@ class MetricsRecorder(Node):
             self._gap_since = None
             self._cut_short(f"message {gap[0]} of the agent's {gap[1] + 1} was lost")
 
-    def _cut_short(self, message: str) -> None:
+    def _cut_short(self, message: str, reason: StopReason = StopReason.ERROR) -> None:
         assert self._current is not None
-        self.get_logger().error(messages.text(f'{self._current.episode_id}: {message}'))
+        cancelled = reason is StopReason.CANCELLED
+        if not cancelled:
+            self.get_logger().error(messages.text(f'{self._current.episode_id}: {message}'))
         self._reorder_buffer.finish(self._current.episode_id)
-        self._current.cut_short(message)
-        self._commit(keep=True)
+        self._current.cut_short(reason, message)
+        self._commit(keep=not cancelled)
 
     def _commit(self, keep: bool) -> None:
         """Write the result to disk, then publish it; a cancelled episode is not written."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -549,6 +550,18 @@ def test_a_cancelled_episode_is_told_but_not_kept(bench: Callable) -> None:
         assert measures.solved(b.episode()), 'it can be run again'
     bags = sorted(path.name for path in (b.out / 'bags').iterdir())
     assert bags == ['e_1', 'e_1.2']
+
+
+def test_who_stops_an_experiment_cancels_its_episode(bench: Callable) -> None:
+    with bench() as b:
+        b.agent.start(b.out)
+        b.episode('e/1')
+        b.begin('e/2')
+        b.look(50)
+        b.recorder.stop_signal = signal.SIGINT
+    lines = [json.loads(text) for text in (b.out / 'episodes.jsonl').read_text().splitlines()]
+    assert [line['id'] for line in lines] == ['e/1'], 'it will be run again'
+    assert json.loads((b.out / 'summary.json').read_text())['errors'] == 0
 
 
 def test_an_episode_without_an_end_is_an_error(bench: Callable) -> None:
