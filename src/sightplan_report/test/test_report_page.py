@@ -168,6 +168,14 @@ def test_what_others_wrote_cannot_become_markup(hostile, tmp_path):
     Reader(alone)
 
 
+@pytest.mark.parametrize('command', ['explain', 'failures'])
+def test_a_page_is_written_whatever_characters_names_hold(tmp_path, command):
+    run, out = write_run(tmp_path / 'run', [line(0, False, id='x\udc80')]), tmp_path / 'one.html'
+    flag = '--html' if command == 'failures' else '--out'
+    assert main([command, str(run), flag, str(out)]) == 0
+    assert 'x?' in out.read_text('utf-8')
+
+
 def test_only_the_named_script_may_run(text):
     import base64
     import hashlib

@@ -18,7 +18,6 @@ from sightplan.commands.frame import (
 )
 from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError
-from sightplan.model.whole_files import replacing
 
 if TYPE_CHECKING:
     from sightplan.records.recorded import RecordedEpisode
@@ -89,6 +88,7 @@ def explain(arguments: ExplainArguments) -> Result:
     from sightplan_report.episode_page import page
     from sightplan_report.episode_reader import view
     from sightplan_report.episode_text import text_of
+    from sightplan_report.html import write_page
     from sightplan_report.replay.episodes import choose, find_episodes
     out = file_to_write(arguments.out) if arguments.out else None
     if out is not None and out.suffix.lower() not in ('.html', '.htm'):
@@ -105,8 +105,7 @@ def explain(arguments: ExplainArguments) -> Result:
         explained = _explained(found, episode, arguments)
     print(text_of(explained, arguments.all), end='')
     path = out or _page_path(found)
-    with replacing(path) as temporary:
-        temporary.write_text(page(explained), 'utf-8')
+    write_page(path, page(explained))
     note(f'page: {path}')
     return {**explained.to_json(), 'page': str(path), 'record': str(found.where)}, DONE
 
@@ -114,13 +113,13 @@ def explain(arguments: ExplainArguments) -> Result:
 def _explain_sample(found: Found, out: Path | None) -> Result:
     """Print and write the page of a sample."""
     from sightplan_report import sample_page
+    from sightplan_report.html import write_page
     assert found.run is not None and found.line is not None
     seen = sample_page.view(found.line, found.run.folder, found.run.info, found.run.suite,
                             sample_page.SamplesOfRuns())
     print(sample_page.text_of(seen), end='')
     path = out or _page_path(found)
-    with replacing(path) as temporary:
-        temporary.write_text(sample_page.page_alone(seen), 'utf-8')
+    write_page(path, sample_page.page_alone(seen))
     note(f'page: {path}')
     return {**sample_page.to_json(seen), 'page': str(path), 'record': str(found.where)}, DONE
 

@@ -71,8 +71,9 @@ def show_failures(arguments: FailuresArguments) -> Result:
     chosen = matching(columns, arguments.cause, arguments.episode)
     if arguments.html:
         from sightplan_report.failures_page import page
+        from sightplan_report.html import write_page
         path = user_path(arguments.html)
-        path.write_text(page(columns, chosen), 'utf-8')
+        write_page(path, page(columns, chosen))
         note(f'written: {path}')
     if arguments.pictures:
         _write_pictures(chosen, user_path(arguments.pictures))

@@ -12,7 +12,6 @@ from sightplan.commands.flags import argument, option
 from sightplan.commands.frame import DONE, Result, add_command, note
 from sightplan.console.progress import EpisodeBar
 from sightplan.model import InputError, user_path
-from sightplan.model.whole_files import replacing
 
 if TYPE_CHECKING:
     from sightplan_report.results import Results
@@ -82,7 +81,7 @@ def write_report(arguments: ReportArguments) -> Result:
     results = replace(results, warnings=(*results.warnings, *unpaired(results)))
     for warning in results.warnings:
         note(f'sightplan report: {warning}')
-    done = _whole(results, arguments)
+    done = _write_all(results, arguments)
     counts = {kind: sum(len(run.lines) for run in results.of_kind(kind).runs)
               for kind in (EPISODE, SAMPLE)}
     done |= {'runs': len(results.runs), 'episodes': counts[EPISODE], 'samples': counts[SAMPLE],
@@ -99,8 +98,9 @@ def write_report(arguments: ReportArguments) -> Result:
     return done, DONE
 
 
-def _whole(results: Results, arguments: ReportArguments) -> dict[str, Any]:
+def _write_all(results: Results, arguments: ReportArguments) -> dict[str, Any]:
     from sightplan_report.export import export
+    from sightplan_report.html import write_page
     from sightplan_report.inspect_log import write_logs
     from sightplan_report.page import Settings, build
     from sightplan_report.tables import make_tables
@@ -116,7 +116,7 @@ def _whole(results: Results, arguments: ReportArguments) -> dict[str, Any]:
             lambda done, total: bar.stage('pages', done, total))
     files = export(results, out, tables)
     logs = write_logs(results, out) if 'inspect' in arguments.export else ()
-    _write(out / _HTML, page.html)
+    write_page(out / _HTML, page.html)
     if page.left_out:
         note(f'sightplan report: {page.left_out} episodes did not fit into '
              f'{arguments.most_mb:g} MB; --most-mb takes more')
@@ -178,9 +178,3 @@ def _names(paths: Sequence[str]) -> list[str]:
 
 def _folder(path: Path) -> Path:
     return path if path.is_dir() else path.parent
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file so that it is whole or not there."""
-    with replacing(path, synced=True) as temporary:
-        temporary.write_text(text, 'utf-8', errors='replace')  # names may hold lone surrogates

@@ -14,6 +14,8 @@ from typing import Any
 
 import jinja2
 
+from sightplan.model.whole_files import replacing
+
 _FOLDER = Path(__file__).resolve().parent
 NONE = '–'
 """Text that stands where there is no number."""
@@ -35,6 +37,12 @@ def render(template: str, script: bool = False, **context: Any) -> str:
               "form-action 'none'; script-src " + (f"'sha256-{digest}'" if script else "'none'"))
     return _environment().get_template(template).render(
         style=_read('report.css'), script=code, policy=policy, **context)
+
+
+def write_page(path: Path, html: str) -> None:
+    """Write a page so that it is whole or not there; names may hold lone surrogates."""
+    with replacing(path, synced=True) as temporary:
+        temporary.write_text(html, 'utf-8', errors='replace')
 
 
 def fraction(value: float | None, digits: int = 2) -> str:
