@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sightplan.domains import Domain
-from sightplan.domains.schema import OBJECT, Schema
+from sightplan.domains.schema import Schema
 from sightplan.model import (
     Answer,
     Atom,
@@ -40,6 +40,7 @@ from sightplan.model.odds import probabilities
 from sightplan_belief.constraints import (
     CardinalityRule,
     Constraints,
+    Vocabulary,
     instantiate,
     read_constraints,
 )
@@ -395,8 +396,8 @@ def _check_possible(theory: Theory, constraints: Constraints, schema: Schema,
     rule = constraints.rules[never.rule]
     patterns = rule.patterns if isinstance(rule, CardinalityRule) else ()
     kinds = {kind for one in patterns for kind in schema.predicates[one.predicate].types}
-    missing = sorted(kind for kind in kinds - {OBJECT}
-                     if not any(schema.is_a(own, kind) for own in objects.values()))
+    vocabulary = Vocabulary(schema, objects, ())
+    missing = sorted(kind for kind in kinds if not vocabulary.of_type(kind))
     remedy = (f'name the objects of type {" and ".join(missing)}, too' if missing else
               'are all objects named, with their types?')
     raise InputError(f'the rule {rule.name!r} cannot hold among the objects '
